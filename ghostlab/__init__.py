@@ -1,0 +1,86 @@
+"""Ghostlab: drop blocks of a decoder LLM, fit the linear map that stands in for them, see what came back.
+
+The public API is loaded on first use, so that importing the package stays cheap and never imports torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ghostlab.calibration.calibrate import calibrate
+    from ghostlab.config import RunConfig
+    from ghostlab.cut import Block, Cut, parse_cut
+    from ghostlab.errors import GhostlabError
+    from ghostlab.evaluation.perplexity import perplexity
+    from ghostlab.lab import Lab, run
+    from ghostlab.model.load import load_model
+    from ghostlab.progress import CancelToken, Progress
+    from ghostlab.pruning import select
+    from ghostlab.recovery import apply, fit, load_recovered
+    from ghostlab.results import RunResult
+    from ghostlab.settings import Settings
+    from ghostlab.spec import RecoverySpec
+    from ghostlab.text.corpora import load_text
+
+_HOMES = {
+    "Block": "cut",
+    "CancelToken": "progress",
+    "Cut": "cut",
+    "GhostlabError": "errors",
+    "Lab": "lab",
+    "Progress": "progress",
+    "RecoverySpec": "spec",
+    "RunConfig": "config",
+    "RunResult": "results",
+    "Settings": "settings",
+    "apply": "recovery",
+    "calibrate": "calibration.calibrate",
+    "fit": "recovery",
+    "load_model": "model.load",
+    "load_recovered": "recovery",
+    "load_text": "text.corpora",
+    "parse_cut": "cut",
+    "perplexity": "evaluation.perplexity",
+    "run": "lab",
+    "select": "pruning",
+}
+
+__all__ = [
+    "Block",
+    "CancelToken",
+    "Cut",
+    "GhostlabError",
+    "Lab",
+    "Progress",
+    "RecoverySpec",
+    "RunConfig",
+    "RunResult",
+    "Settings",
+    "__version__",
+    "apply",
+    "calibrate",
+    "fit",
+    "load_model",
+    "load_recovered",
+    "load_text",
+    "parse_cut",
+    "perplexity",
+    "run",
+    "select",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ghostlab' has no attribute '{name}'")
+    value = getattr(import_module(f"ghostlab.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

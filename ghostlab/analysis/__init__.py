@@ -1,0 +1,1 @@
+"""What a fitted map is, and what is left at the boundary."""

@@ -1,0 +1,1 @@
+"""States at every boundary of the original model, and their second moments."""

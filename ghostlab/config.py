@@ -1,0 +1,213 @@
+"""The whole story of a run: one frozen object that the app, the command, a link and a file all speak.
+
+Each field's ``help`` is the one text shown for it everywhere. Fields are flat, so that a field, a command
+flag (``--new-tokens``), a query parameter (``new_tokens=``) and a JSON key are the same thing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode
+
+from pydantic import TypeAdapter, ValidationError
+
+from ghostlab.cut import parse_cut
+from ghostlab.errors import ConfigError
+from ghostlab.settings import Settings
+from ghostlab.spec import RecoverySpec, parse_ridge
+
+BosPolicy = Literal["auto", "always", "never"]
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides the result of a run. Frozen; see :meth:`check` for what is accepted."""
+
+    model: str = _setting(
+        "embedded", "Model: 'embedded', a hub id (org/name), a local folder or a .gguf file."
+    )
+    revision: str | None = _setting(None, "Branch, tag or commit of a hub model.")
+    text: str = _setting(
+        "wikipedia",
+        "Text to fit and to evaluate on: a built-in corpus, a file, or hf:dataset/config:split:column.",
+    )
+    held_out_text: str | None = _setting(
+        None, "Evaluate on this text instead of the held-out part of --text."
+    )
+    sequences: int = _setting(64, "Calibration sequences that the operators are fitted on.")
+    length: int = _setting(256, "Tokens per sequence, for calibration and for evaluation.")
+    held_out: int = _setting(16, "Held-out sequences that every shown figure is measured on.")
+    bos: BosPolicy = _setting(
+        "auto", "Token at the start of each sequence: the tokenizer's own convention, always BOS, or never."
+    )
+    drop: str | None = _setting(
+        "20:25", "Blocks to drop, start:stop with stop not included: 20:25 or 10:12,20:25."
+    )
+    select: str | None = _setting(None, "Let this criterion choose the blocks instead of --drop.")
+    count: int = _setting(5, "How many blocks the criterion drops.")
+    recover: tuple[RecoverySpec, ...] = _setting(
+        (RecoverySpec("ghost"), RecoverySpec("affine")),
+        "Recovery operators to fit, each as METHOD[,rank=R][,ridge=X].",
+    )
+    rank: int | None = _setting(None, "Rank for every operator that names none of its own.")
+    ridge: str = _setting(
+        "auto", "Ridge for every operator that names none: auto, a relative number, or abs:NUMBER."
+    )
+    prompt: str = _setting("The history of the lighthouse begins", "Prompt that every variant continues.")
+    new_tokens: int = _setting(48, "Tokens that each variant generates; 0 for none.")
+    temperature: float = _setting(0.0, "Sampling temperature; 0 is greedy.")
+    top_p: float = _setting(1.0, "Nucleus sampling: keep the smallest set of tokens with this probability.")
+    seed: int = _setting(0, "Seed of the calibration sample, of folds, bootstrap and sampling.")
+    batch: int = _setting(8, "Sequences per forward pass; lower it when memory is short.")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = _setting(
+        "auto", "Weights in memory: auto is float32 on a CPU and bfloat16 on a GPU."
+    )
+
+    # -- checks ------------------------------------------------------------------------------------------
+
+    def check(self, settings: Settings | None = None) -> None:
+        """Raise ConfigError (or CutError) for the first setting that cannot work."""
+        self._check_numbers()
+        if (self.drop is None) == (self.select is None):
+            raise ConfigError(
+                "Either blocks or a criterion decide the cut.", "Give one of --drop and --select."
+            )
+        if self.drop is not None:
+            parse_cut(self.drop)
+        for spec in self.recoveries():
+            parse_ridge(spec.ridge)
+            if spec.rank is not None and spec.rank < 1:
+                raise ConfigError(f"Rank {spec.rank} of {spec.method} is not positive.", "Use 1 or more.")
+        if len(set(self.recoveries())) < len(self.recoveries()):
+            raise ConfigError("The same recovery is asked for twice.", "Name each one once.")
+        if settings is not None:
+            self._check_limits(settings)
+
+    def _check_numbers(self) -> None:
+        least = {
+            "sequences": 1,
+            "length": 8,
+            "held_out": 1,
+            "count": 1,
+            "new_tokens": 0,
+            "batch": 1,
+            "seed": 0,
+        }
+        for name, minimum in least.items():
+            if getattr(self, name) < minimum:
+                raise ConfigError(f"{name} is {getattr(self, name)}.", f"It must be at least {minimum}.")
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ConfigError(f"temperature is {self.temperature}.", "Use 0 (greedy) or a positive number.")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p is {self.top_p}.", "It must lie above 0 and be at most 1.")
+
+    def _check_limits(self, settings: Settings) -> None:
+        limits = settings.limits
+        tokens = (self.sequences + self.held_out) * self.length
+        if tokens > limits.tokens:
+            raise ConfigError(
+                f"{tokens:,} tokens are more than this host allows ({limits.tokens:,}).",
+                "Lower sequences, length or held_out.",
+            )
+        if self.new_tokens > limits.new_tokens:
+            raise ConfigError(f"new_tokens is {self.new_tokens}.", f"This host allows {limits.new_tokens}.")
+
+    def recoveries(self) -> tuple[RecoverySpec, ...]:
+        """The recoveries to fit, with the run's rank and ridge filled in where a spec names none."""
+        return tuple(
+            replace(
+                spec,
+                rank=self.rank if spec.rank is None else spec.rank,
+                ridge=self.ridge if spec.ridge == "auto" else spec.ridge,
+            )
+            for spec in self.recover
+        )
+
+    # -- JSON, link, command -----------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; recoveries as their short strings."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**values, "recover": [str(spec) for spec in self.recover]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
+        """Read what :meth:`to_dict` wrote; unknown keys are ignored, "64" is read as 64.
+
+        Raises:
+            ConfigError: If a known key has a value of the wrong kind.
+        """
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        if known.get("select") and "drop" not in known:
+            known["drop"] = None  # naming a criterion replaces the default blocks
+        if "recover" in known:
+            specs = known["recover"]
+            specs = [specs] if isinstance(specs, str) else specs
+            known["recover"] = tuple(
+                s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs
+            )
+        try:
+            return _ADAPTER.validate_python(known)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise ConfigError(f"{name} is {first['input']!r}.", f"{first['msg']}.") from error
+
+    def to_query(self) -> str:
+        """The query string of a link that rebuilds this run; only what differs from the defaults."""
+        pairs: list[tuple[str, str]] = []
+        for f, value in self._changed():
+            values = value if isinstance(value, tuple) else (value,)
+            pairs += [(f.name, "" if item is None else str(item)) for item in values]
+        return urlencode(pairs)
+
+    @classmethod
+    def from_query(cls, query: str | Sequence[tuple[str, str]]) -> RunConfig:
+        """Read a link's query string; unknown parameters are ignored, an empty value means 'none'."""
+        pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
+        recover = [value for name, value in pairs if name == "recover" and value]
+        named = {name: value if value else None for name, value in pairs if name != "recover"}
+        if any(name == "recover" for name, _ in pairs):
+            named = {**named, "recover": recover}  # type: ignore[dict-item]
+        return cls.from_dict(named)
+
+    def to_command(self) -> str:
+        """The ``ghostlab run`` line that reproduces this run."""
+        words = ["ghostlab", "run"]
+        shown = {f.name for f, _ in self._changed()} | {"model", "text", "recover"}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name not in shown or value is None:
+                continue
+            for item in value if isinstance(value, tuple) else (value,):
+                words += [f"--{f.name.replace('_', '-')}", shlex.quote(str(item))]
+        if self.drop is not None and "drop" not in shown:
+            words += ["--drop", shlex.quote(self.drop)]
+        return " ".join(words)
+
+    def _changed(self) -> list[tuple[Field[Any], Any]]:
+        return [(f, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits that name this run: equal configurations have equal keys."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+_ADAPTER = TypeAdapter(RunConfig)
+
+
+def help_of(name: str) -> str:
+    """The one help text of a field of :class:`RunConfig`."""
+    return str(next(f for f in fields(RunConfig) if f.name == name).metadata["help"])

@@ -1,0 +1,1 @@
+"""What came back: likelihood, agreement with the original, generation."""

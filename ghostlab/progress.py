@@ -1,0 +1,97 @@
+"""Progress and cancellation, passed explicitly from the caller down to each loop.
+
+A :class:`Progress` tells one listener how far a piece of work is and raises
+:class:`~ghostlab.errors.Cancelled` as soon as its :class:`CancelToken` is set. Work that has several
+stages hands each of them a slice of its own range, so that the fraction seen outside never goes back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ghostlab.errors import Cancelled
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class ProgressUpdate:
+    """What a listener is told: the fraction of the whole that is done (0 to 1) and what is happening."""
+
+    fraction: float
+    message: str
+
+
+ProgressSink = Callable[[ProgressUpdate], None]
+
+
+class CancelToken:
+    """A flag that one thread sets and the working thread looks at between two steps."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def cancel(self) -> None:
+        """Ask the work to stop; harmless when asked again."""
+        self._event.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._event.is_set()
+
+
+class Progress:
+    """The part ``[low, high]`` of a longer piece of work, with the token that may stop it.
+
+    Args:
+        sink: Called with a :class:`ProgressUpdate` at each step; ``None`` for silence.
+        cancel: The token to obey; ``None`` for work that cannot be stopped.
+        low, high: The range of the whole that this part covers.
+    """
+
+    def __init__(
+        self,
+        sink: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        low: float = 0.0,
+        high: float = 1.0,
+    ) -> None:
+        self.sink = sink
+        self.cancel = cancel
+        self.low = low
+        self.high = high
+
+    def check(self) -> None:
+        """Raise :class:`Cancelled` if a stop was asked for."""
+        if self.cancel is not None and self.cancel.cancelled:
+            raise Cancelled
+
+    def at(self, fraction: float, message: str) -> None:
+        """Report ``fraction`` (0 to 1) of this part as done; checks the token first."""
+        self.check()
+        if self.sink is not None:
+            share = min(max(fraction, 0.0), 1.0)
+            self.sink(ProgressUpdate(self.low + share * (self.high - self.low), message))
+
+    def part(self, low: float, high: float) -> Progress:
+        """The slice from ``low`` to ``high`` (fractions of this part) as a progress of its own."""
+        width = self.high - self.low
+        return Progress(self.sink, self.cancel, self.low + low * width, self.low + high * width)
+
+    def each(self, items: Sequence[Item], message: str) -> Iterator[Item]:
+        """Iterate over ``items``, reporting after each how many are done."""
+        return self.over(items, len(items), message)
+
+    def over(self, items: Iterable[Item], total: int, message: str) -> Iterator[Item]:
+        """Iterate over ``total`` items of any iterable, reporting after each how many are done."""
+        self.at(0.0, message)
+        for done, item in enumerate(items, start=1):
+            yield item
+            self.at(done / max(total, 1), f"{message} ({done}/{total})")
+
+
+SILENT = Progress()

@@ -1,0 +1,1 @@
+"""Which blocks go: a registry of selection criteria, one file each."""

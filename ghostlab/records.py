@@ -1,0 +1,200 @@
+"""The parts of a result: plain frozen records, each one JSON object.
+
+Layer and boundary indices are 0-based; errors are shares or ratios (no unit); likelihoods are in nats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure measured on held-out text with its 95 % bootstrap interval over evaluation windows."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How a model does on the held-out windows.
+
+    Attributes:
+        perplexity: exp of the mean negative log-likelihood per predicted token.
+        bits_per_byte: the same likelihood per byte of text, comparable across tokenizers.
+        kl: mean KL(original || this) per token, in nats; 0 for the original.
+        top1_agreement: share of tokens whose most likely next token is the original's.
+        window_nll: mean negative log-likelihood of each window, in order: for paired comparisons.
+        position_nll: the same by position in the window, averaged over windows.
+    """
+
+    perplexity: Metric
+    bits_per_byte: Metric
+    kl: Metric
+    top1_agreement: Metric
+    window_nll: list[float]
+    position_nll: list[float]
+
+
+@dataclass(frozen=True)
+class BoundaryReport:
+    """How well a recovery restores the state that the first surviving block receives.
+
+    ``explained`` is 1 - ||Y' - Y||^2 / ||Y - X||^2 with X the state before the block, Y the state after
+    it and Y' the recovered one: 0 for plain dropping, 1 for perfect. ``relative_error`` is
+    ||Y' - Y|| / ||Y||.
+    *Ordinary* leaves out tokens with massive activations. Held-out unless the name says ``train``.
+    """
+
+    explained: float
+    explained_train: float | None
+    relative_error: float
+    relative_error_ordinary: float
+    explained_ordinary: float = 0.0
+    channel_error: list[float] = field(default_factory=list)
+    position_error: list[float] = field(default_factory=list)
+    position_error_ordinary: list[float | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SymmetrySplit:
+    """M = S + A, symmetric and antisymmetric part, and what a symmetric operator could have reached.
+
+    Attributes:
+        frobenius: ``symmetric`` and ``antisymmetric`` share of ||M||_F^2; they add up to 1.
+        activation: ||X S||^2 and ||X A||^2 over ||X M||^2 on the calibration tokens; S and A may cancel,
+            so these can exceed 1.
+        explained: explained share of the gap, held-out, of the operator itself.
+        explained_symmetric: the same for the best symmetric operator (Lyapunov).
+        relative_error, relative_error_symmetric: the same two as relative errors.
+    """
+
+    frobenius: dict[str, float]
+    activation: dict[str, float]
+    explained: float
+    explained_symmetric: float
+    relative_error: float
+    relative_error_symmetric: float
+
+
+@dataclass(frozen=True)
+class RankCurve:
+    """Error against rank for a truncated factorisation; ``ranks`` ascending, 0 = plain drop (plus bias)."""
+
+    ranks: list[int]
+    explained: list[float]
+    explained_train: list[float]
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """What the fitted map of one block is. Heat maps are means over square tiles of ``tile`` channels."""
+
+    block: tuple[int, int]
+    split: SymmetrySplit
+    symmetric_map: list[list[float]]
+    antisymmetric_map: list[list[float]]
+    tile: int
+    eigenvalues_real: list[float]
+    eigenvalues_imag: list[float]
+    singular_values: list[float]
+    cumulative_energy: list[float]
+    truncated_svd: RankCurve
+    bias_norm: float = 0.0
+
+
+@dataclass(frozen=True)
+class RecoveryRun:
+    """One recovery: how it was fitted, what it costs and what it brought back."""
+
+    method: str
+    rank: int | None
+    ridge: float | None
+    parameters_added: int
+    perplexity: Metric
+    bits_per_byte: Metric
+    kl: Metric
+    top1_agreement: Metric
+    boundary: BoundaryReport
+    label: str = ""
+    window_nll: list[float] = field(default_factory=list)
+    position_nll: list[float] = field(default_factory=list)
+    gap_closed: float = 0.0
+    """(NLL of pruned - NLL of this) / (NLL of pruned - NLL of original): 1 when all is back."""
+    blocks: list[BoundaryReport] = field(default_factory=list)
+    operators: list[OperatorReport] = field(default_factory=list)
+    details: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The two models every recovery lies between, on the same windows."""
+
+    original: Scores
+    pruned: Scores
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """The original model; ``parameters_dropped`` counts what the cut removes."""
+
+    name: str
+    family: str
+    layers: int
+    hidden_size: int
+    parameters: int
+    parameters_dropped: int
+    dtype: str
+    device: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TextInfo:
+    """What was read: names and licences of the texts, tokens used, and how windows were made."""
+
+    calibration: str
+    held_out: str
+    licence: str
+    calibration_tokens: int
+    held_out_tokens: int
+    length: int
+    bos: bool
+    folds: int
+
+
+@dataclass(frozen=True)
+class CutInfo:
+    """The cut; ``blocks`` half-open, ``keep_ranges`` as mergekit writes them."""
+
+    blocks: list[tuple[int, int]]
+    dropped: list[int]
+    keep_ranges: list[tuple[int, int]]
+    description: str
+
+
+@dataclass(frozen=True)
+class SelectionInfo:
+    """How a criterion chose the cut. ``scores[i]`` belongs to ``labels[i]``; lower is dropped first if
+    ``lower_is_better``."""
+
+    criterion: str
+    convention: str
+    labels: list[str]
+    scores: list[float]
+    lower_is_better: bool
+    chosen: str
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One variant's continuation of the prompt."""
+
+    variant: str
+    text: str
+    tokens: int
+    seconds: float

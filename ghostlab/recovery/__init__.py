@@ -1,0 +1,1 @@
+"""What fills the gap: a registry of stand-ins, one file each."""

@@ -1,0 +1,160 @@
+"""What a run found: plain data that the app, the command, reports and notebooks share.
+
+A :class:`RunResult` is JSON all the way down, except for the fitted operators, which are tensors and live
+beside it in ``operators.safetensors``. Figures are drawn from it and from nothing else. Its parts are the
+records of :mod:`ghostlab.records`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ResultError
+from ghostlab.records import (
+    Baseline,
+    CutInfo,
+    Generation,
+    Metric,
+    ModelInfo,
+    RecoveryRun,
+    Scores,
+    SelectionInfo,
+    TextInfo,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+RESULT_FILE = "result.json"
+OPERATOR_FILE = "operators.safetensors"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Everything a run found. See :mod:`ghostlab.results`."""
+
+    config: RunConfig
+    model: ModelInfo
+    text: TextInfo
+    cut: CutInfo
+    baseline: Baseline
+    runs: list[RecoveryRun]
+    timings: dict[str, float]
+    versions: dict[str, str]
+    selection: SelectionInfo | None = None
+    generations: list[Generation] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    created: str = ""
+    schema: int = SCHEMA
+    operators: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """Name -> torch.Tensor; ``Any`` because reading a result must not need torch."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values; operators left out."""
+        plain = replace(self, operators={})
+        values: dict[str, Any] = _ADAPTER.dump_python(plain, mode="json", exclude={"operators", "config"})
+        return {"schema": self.schema, "config": self.config.to_dict(), **values}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunResult:
+        """Read what :meth:`to_dict` wrote.
+
+        Raises:
+            ResultError: If the schema is of another version or a part is missing.
+        """
+        if values.get("schema") != SCHEMA:
+            raise ResultError(
+                f"This result has schema {values.get('schema')!r}.", f"This Ghostlab reads schema {SCHEMA}."
+            )
+        config = RunConfig.from_dict(values.get("config", {}))
+        try:
+            return _ADAPTER.validate_python({**values, "config": config})
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise ResultError(f"The result is damaged at {place}: {first['msg']}.") from error
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json`` and ``operators.safetensors`` into ``folder``, each whole or not at all."""
+        from safetensors.torch import save_file
+
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        if self.operators:
+            partial = target / (OPERATOR_FILE + ".part")
+            save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
+            partial.replace(target / OPERATOR_FILE)
+        partial = target / (RESULT_FILE + ".part")
+        partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        partial.replace(target / RESULT_FILE)
+        return target
+
+    @classmethod
+    def load(cls, folder: str | Path) -> RunResult:
+        """Read a folder (or a ``result.json``) that :meth:`save` wrote.
+
+        Raises:
+            ResultError: If it is missing, damaged or of another schema.
+        """
+        path = Path(folder)
+        path = path / RESULT_FILE if path.is_dir() else path
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ResultError(
+                f"'{path}' is not a readable result.", "Name a folder that --out wrote."
+            ) from error
+        result = cls.from_dict(values)
+        stored = path.with_name(OPERATOR_FILE)
+        if not stored.exists():
+            return result
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            return replace(result, operators=load_file(stored))
+        except SafetensorError as error:
+            raise ResultError(
+                f"'{stored}' is damaged.", "Run again with the configuration in result.json."
+            ) from error
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per variant (original, pruned, each recovery) with every metric and its interval."""
+        import pandas as pd
+
+        rows: list[dict[str, Any]] = []
+        named: list[tuple[str, Scores | RecoveryRun]] = [
+            ("original", self.baseline.original),
+            ("pruned", self.baseline.pruned),
+            *((run.label or run.method, run) for run in self.runs),
+        ]
+        for name, scores in named:
+            row: dict[str, Any] = {"variant": name}
+            for metric in ("perplexity", "bits_per_byte", "kl", "top1_agreement"):
+                figure: Metric = getattr(scores, metric)
+                row |= {metric: figure.value, f"{metric}_low": figure.low, f"{metric}_high": figure.high}
+            if isinstance(scores, RecoveryRun):
+                row |= {
+                    "gap_closed": scores.gap_closed,
+                    "explained": scores.boundary.explained,
+                    "explained_train": scores.boundary.explained_train,
+                    "relative_error": scores.boundary.relative_error,
+                    "relative_error_ordinary": scores.boundary.relative_error_ordinary,
+                    "parameters_added": scores.parameters_added,
+                    "ridge": scores.ridge,
+                    "rank": scores.rank,
+                }
+            rows.append(row)
+        frame: pd.DataFrame = pd.DataFrame(rows)
+        return frame
+
+
+_ADAPTER = TypeAdapter(RunResult)

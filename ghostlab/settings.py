@@ -1,0 +1,75 @@
+"""What the host decides: profile, limits, cache folder, device. Read once from the environment.
+
+A run never chooses these; a :class:`~ghostlab.config.RunConfig` only has to respect them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ghostlab.errors import ConfigError
+
+Profile = Literal["local", "public"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one run may ask for."""
+
+    tokens: int = 4_000_000
+    new_tokens: int = 1024
+    waiting_jobs: int = 16
+    kept_results: int = 32
+    kept_models: int = 2
+    local_paths: bool = True
+    hub_models: bool = True
+
+
+PUBLIC_LIMITS = Limits(
+    tokens=131_072, new_tokens=128, waiting_jobs=16, kept_results=64, kept_models=1, local_paths=False
+)
+
+
+def _default_cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ghostlab"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Host settings.
+
+    Attributes:
+        profile: ``local`` trusts its user; ``public`` refuses local paths and caps every run.
+        cache: Folder for converted models and stored activations.
+        device: ``auto`` (CUDA, then Apple MPS, then CPU) or a torch device string.
+        limits: Caps on a run.
+        state_bytes: How much main memory hidden states of one calibration may take.
+    """
+
+    profile: Profile = "local"
+    cache: Path = field(default_factory=_default_cache)
+    device: str = "auto"
+    limits: Limits = field(default_factory=Limits)
+    state_bytes: int = 2 << 30
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
+        """Read ``GHOSTLAB_PROFILE``, ``GHOSTLAB_CACHE``, ``GHOSTLAB_DEVICE``; a Space is ``public``.
+
+        Raises:
+            ConfigError: If ``GHOSTLAB_PROFILE`` is neither ``local`` nor ``public``.
+        """
+        env = os.environ if env is None else env
+        profile = env.get("GHOSTLAB_PROFILE") or ("public" if env.get("SPACE_ID") else "local")
+        cache = Path(env["GHOSTLAB_CACHE"]).expanduser() if env.get("GHOSTLAB_CACHE") else _default_cache()
+        device = env.get("GHOSTLAB_DEVICE") or "auto"
+        if profile == "public":
+            return cls("public", cache, device, PUBLIC_LIMITS)
+        if profile == "local":
+            return cls("local", cache, device)
+        raise ConfigError(f"GHOSTLAB_PROFILE is '{profile}'.", "It must be 'local' or 'public'.")

@@ -1,0 +1,1 @@
+"""What is read: corpora, documents, token windows."""

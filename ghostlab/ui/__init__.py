@@ -1,0 +1,1 @@
+"""The Gradio app: the only room that imports gradio."""
