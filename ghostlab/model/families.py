@@ -1,0 +1,101 @@
+"""Which architectures can be cut exactly, and where their parts are.
+
+The stack of decoder blocks is found by structure (the one ModuleList of length ``num_hidden_layers``), what
+follows it by name. Families are listed, because a stack that merely looks right may carry state between its
+blocks (recurrent caches, routers, per-layer embeddings) and would be cut silently wrong. Every listed family
+passes the same tests: replay of any span equals the ordinary forward, cached equals uncached generation after
+dropping first, middle and last blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from ghostlab.errors import UnsupportedModelError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+FAMILIES: dict[str, str] = {
+    "bloom": "BLOOM",
+    "cohere": "Command R",
+    "falcon": "Falcon",
+    "gemma": "Gemma",
+    "gemma2": "Gemma 2",
+    "gemma3_text": "Gemma 3",
+    "gpt2": "GPT-2",
+    "gpt_neox": "GPT-NeoX, Pythia",
+    "gptj": "GPT-J",
+    "granite": "Granite",
+    "llama": "Llama, SmolLM2, Vicuna",
+    "mistral": "Mistral",
+    "olmo2": "OLMo 2",
+    "opt": "OPT",
+    "phi": "Phi-1.5, Phi-2",
+    "phi3": "Phi-3",
+    "qwen2": "Qwen 1.5, Qwen 2, Qwen 2.5",
+    "qwen3": "Qwen 3",
+    "smollm3": "SmolLM3",
+    "stablelm": "StableLM",
+    "starcoder2": "StarCoder2",
+}
+"""``config.model_type`` -> the names people know it by."""
+
+_AFTER_BLOCKS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "project_out")
+"""Modules applied to the last block's output, in this order, before the head."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Module paths inside a causal language model.
+
+    Attributes:
+        stack: The module that owns the blocks and turns token ids into the state before the head.
+        blocks: The ModuleList of decoder blocks.
+        tail: What follows the last block, in order; never empty.
+    """
+
+    stack: str
+    blocks: str
+    tail: tuple[str, ...]
+
+
+def find_layout(hf: PreTrainedModel) -> Layout:
+    """Find where the blocks of ``hf`` are.
+
+    Raises:
+        UnsupportedModelError: If the family is not listed, or this member of it has a semantic that depends
+            on a block's position and so cannot be cut.
+    """
+    config = hf.config
+    family = str(getattr(config, "model_type", type(hf).__name__))
+    if family not in FAMILIES:
+        raise UnsupportedModelError(
+            f"Models of type '{family}' are not supported.",
+            f"Supported are: {', '.join(sorted(FAMILIES))}.",
+        )
+    if getattr(config, "scale_attn_by_inverse_layer_idx", False):
+        raise UnsupportedModelError(
+            f"This '{family}' model scales attention by its block's position.",
+            "Dropping blocks would change the ones that stay; use a model without "
+            "scale_attn_by_inverse_layer_idx.",
+        )
+    stacks = [
+        name
+        for name, module in hf.named_modules()
+        if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers
+    ]
+    if len(stacks) != 1:
+        raise UnsupportedModelError(
+            f"This '{family}' model has {len(stacks)} stacks of {config.num_hidden_layers} blocks.",
+            "Ghostlab cuts decoder-only models with one stack.",
+        )
+    owner = stacks[0].rpartition(".")[0]
+    children = dict(hf.get_submodule(owner).named_children())
+    tail = tuple(f"{owner}.{name}" for name in _AFTER_BLOCKS if children.get(name) is not None)
+    if not tail:
+        raise UnsupportedModelError(f"This '{family}' model has no final norm after its blocks.")
+    return Layout(owner, stacks[0], tail)

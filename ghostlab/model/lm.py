@@ -1,0 +1,140 @@
+"""A decoder language model with its tokenizer: the original, or a variant with blocks cut out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from ghostlab.cut import Block, Cut
+from ghostlab.errors import CutError
+from ghostlab.model.decoder import Decoder
+from ghostlab.model.surgery import drop_blocks, install
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ghostlab.model.standin import AffineMap
+
+
+class Model:
+    """A causal language model of a supported family.
+
+    Args:
+        hf: The transformers model, in eval mode.
+        tokenizer: Its tokenizer.
+        name: What people call it.
+        note: One sentence on where the weights come from, or nothing.
+        cut, standins, full_depth: Set on variants: what was dropped from a model of ``full_depth`` blocks and
+            what stands in for it.
+
+    Raises:
+        UnsupportedModelError: If the family is not supported.
+    """
+
+    def __init__(
+        self,
+        hf: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        name: str,
+        note: str = "",
+        cut: Cut | None = None,
+        standins: Mapping[Block, AffineMap] | None = None,
+        full_depth: int | None = None,
+    ) -> None:
+        self.hf = hf
+        self.tokenizer = tokenizer
+        self.name = name
+        self.note = note
+        self.decoder = Decoder(hf)
+        self.cut = cut
+        self.standins = dict(standins or {})
+        self.full_depth = full_depth or self.decoder.depth
+
+    @property
+    def depth(self) -> int:
+        """Number of decoder blocks."""
+        return self.decoder.depth
+
+    @property
+    def width(self) -> int:
+        """C, the width of the residual stream."""
+        width: int = self.hf.config.hidden_size
+        return width
+
+    @property
+    def family(self) -> str:
+        """``config.model_type``."""
+        return str(self.hf.config.model_type)
+
+    @property
+    def context(self) -> int | None:
+        """The most tokens the model was made for; ``None`` if its config does not say."""
+        length: int | None = getattr(self.hf.config, "max_position_embeddings", None)
+        return length
+
+    @property
+    def device(self) -> torch.device:
+        """Where token ids are to be put."""
+        return self.decoder.device
+
+    @property
+    def dtype(self) -> str:
+        """Type of the weights, for example ``float32``."""
+        return str(self.hf.dtype).removeprefix("torch.")
+
+    @cached_property
+    def parameters(self) -> int:
+        """Number of parameters, tied ones counted once, stand-ins included."""
+        own = {id(p): p.numel() for p in self.hf.parameters()}
+        return sum(own.values()) + sum(standin.parameters_added for standin in self.standins.values())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hex digits that change with the config or with any of a sample of the weights."""
+        digest = hashlib.sha256(self.hf.config.to_json_string(use_diff=False).encode())
+        for name, parameter in self.hf.named_parameters():
+            sample = parameter.detach().flatten()[:: max(1, parameter.numel() // 64)][:64]
+            digest.update(f"{name}{tuple(parameter.shape)}".encode())
+            digest.update(sample.float().cpu().numpy().tobytes())
+        return digest.hexdigest()[:16]
+
+    def without(self, cut: Cut, standins: Mapping[Block, AffineMap] | None = None) -> Model:
+        """The variant with ``cut`` dropped and ``standins`` in its place; weights are shared with this model.
+
+        Raises:
+            CutError: If the cut does not fit, a stand-in has no block in it, or this is a variant already.
+        """
+        if self.cut is not None:
+            raise CutError("This model is already cut.", "Cut the original instead.")
+        standins = dict(standins or {})
+        stray = set(standins) - set(cut.blocks)
+        if stray:
+            raise CutError(f"A stand-in for {min(stray)} has no block in the cut {cut}.")
+        hf = drop_blocks(self.hf, cut)
+        install(hf, cut, standins, self.depth)
+        return Model(
+            hf,
+            self.tokenizer,
+            name=self.name,
+            note=self.note,
+            cut=cut,
+            standins=standins,
+            full_depth=self.depth,
+        )
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the model, its tokenizer and its stand-ins; see :func:`ghostlab.model.export.save`."""
+        from ghostlab.model.export import save
+
+        return save(self, folder)
+
+    def __repr__(self) -> str:
+        what = "" if self.cut is None else f", {self.cut.describe(self.full_depth)}"
+        recovered = f", {len(self.standins)} stand-in(s)" if self.standins else ""
+        return f"Model({self.name}, {self.family}, {self.depth} blocks{what}{recovered})"
