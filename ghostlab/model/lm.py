@@ -91,8 +91,8 @@ class Model:
     @cached_property
     def parameters(self) -> int:
         """Number of parameters, tied ones counted once, stand-ins included."""
-        own = {id(p): p.numel() for p in self.hf.parameters()}
-        return sum(own.values()) + sum(standin.parameters_added for standin in self.standins.values())
+        own: int = sum({id(p): p.numel() for p in self.hf.parameters()}.values())
+        return own + sum(standin.parameters_added for standin in self.standins.values())
 
     @cached_property
     def fingerprint(self) -> str:

@@ -1,1 +1,6 @@
 """What fills the gap: a registry of stand-ins, one file each."""
+
+from ghostlab.recovery.fitting import Fit, apply, fit, load_recovered
+from ghostlab.recovery.registry import METHODS
+
+__all__ = ["METHODS", "Fit", "apply", "fit", "load_recovered"]

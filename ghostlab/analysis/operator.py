@@ -1,0 +1,63 @@
+"""Everything the app shows about one fitted map, as numbers small enough for a result file."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
+from ghostlab.analysis.symmetry import split, symmetry_split
+from ghostlab.calibration.moments import Moments
+from ghostlab.cut import Block
+from ghostlab.model.standin import AffineMap
+from ghostlab.records import OperatorReport
+
+MAP_SIZE = 96
+"""Heat maps are averaged down to at most this many tiles per side."""
+
+
+def describe(
+    block: Block, standin: AffineMap, train: Moments, held_out: Moments, ridge: float
+) -> OperatorReport:
+    """Decompose the map of ``standin``.
+
+    Args:
+        block: The block it stands in for.
+        standin: The fitted map.
+        train, held_out: Moments of calibration and held-out tokens at the block.
+        ridge: Ridge of the fit, relative to the mean diagonal of G.
+    """
+    matrix = standin.matrix().to(train.gram.device)
+    bias = None if standin.bias is None else standin.bias.double().to(matrix.device)
+    seen = train if bias is None else train.centred()
+    added = ridge * float(seen.gram.trace()) / seen.width
+    symmetric, antisymmetric = split(matrix)
+    eigenvalues = torch.linalg.eigvals(matrix) + 1
+    values, curve = svd_curve(matrix, bias, train, held_out)
+    tile = -(-seen.width // MAP_SIZE)
+    return OperatorReport(
+        block=(block.start, block.stop),
+        split=symmetry_split(matrix, bias, train, held_out, added),
+        symmetric_map=tiles(symmetric, tile),
+        antisymmetric_map=tiles(antisymmetric, tile),
+        tile=tile,
+        eigenvalues_real=short(eigenvalues.real),
+        eigenvalues_imag=short(eigenvalues.imag),
+        singular_values=short(values),
+        cumulative_energy=short(cumulative_energy(values)),
+        truncated_svd=curve,
+        bias_norm=0.0 if bias is None else float(bias.norm()),
+    )
+
+
+def tiles(matrix: Tensor, tile: int) -> list[list[float]]:
+    """Means over ``tile`` x ``tile`` squares; the last row and column of squares may be smaller."""
+    pooled = torch.nn.functional.avg_pool2d(
+        matrix[None, None], tile, ceil_mode=True, count_include_pad=False
+    )[0, 0]
+    return [short(row) for row in pooled]
+
+
+def short(values: Tensor) -> list[float]:
+    """As Python numbers of five digits: a tenth of the size on disk, and no figure shows more."""
+    return [float(f"{value:.4e}") for value in values.tolist()]

@@ -1,0 +1,178 @@
+"""Second moments of the state before a block and of the change that the block makes, in float64.
+
+With X [N, C] the states before a block, D = Y - X the change, and Y the states behind it, everything that is
+fitted follows from G = X'X, R = X'D, the sums of X and D, the squares of D per channel, and N. Moments add up
+over batches and folds and subtract again, so that leaving a fold out costs one subtraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from ghostlab.cut import Block
+
+MASSIVE = 10.0
+"""A token is massive when its norm exceeds this many times the median of its window, before or behind the
+block. (Massive activations, arXiv 2402.17762: few tokens, often the first, hold most of ||X||^2.)"""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over N tokens; all tensors float64.
+
+    Attributes:
+        count: N.
+        x, change: sum of X and of D, [C].
+        gram: G = X'X, [C, C].
+        cross: R = X'D, [C, C].
+        power: squares of D summed over tokens, per channel, [C].
+    """
+
+    count: float
+    x: Tensor
+    change: Tensor
+    gram: Tensor
+    cross: Tensor
+    power: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor, change: Tensor) -> Moments:
+        """Moments of states [N, C] and changes [N, C]."""
+        x, change = x.double(), change.double()
+        return cls(float(x.shape[0]), x.sum(0), change.sum(0), x.T @ x, x.T @ change, change.square().sum(0))
+
+    @classmethod
+    def zeros(cls, width: int, device: torch.device | str = "cpu") -> Moments:
+        """Moments of no token at all."""
+        vector = torch.zeros(width, dtype=torch.float64, device=device)
+        square = torch.zeros(width, width, dtype=torch.float64, device=device)
+        return cls(0.0, vector, vector, square, square, vector)
+
+    def __add__(self, other: Moments) -> Moments:
+        return self._combine(other, 1.0)
+
+    def __sub__(self, other: Moments) -> Moments:
+        return self._combine(other, -1.0)
+
+    def _combine(self, other: Moments, sign: float) -> Moments:
+        return Moments(
+            self.count + sign * other.count,
+            self.x + sign * other.x,
+            self.change + sign * other.change,
+            self.gram + sign * other.gram,
+            self.cross + sign * other.cross,
+            self.power + sign * other.power,
+        )
+
+    @property
+    def width(self) -> int:
+        """C."""
+        return self.x.shape[0]
+
+    @property
+    def total(self) -> float:
+        """t = ||D||_F^2: the whole gap that a recovery has to fill."""
+        return float(self.power.sum())
+
+    @property
+    def state_power(self) -> float:
+        """||Y||_F^2 = ||X||^2 + 2 <X, D> + ||D||^2."""
+        return float(self.gram.trace() + 2 * self.cross.trace()) + self.total
+
+    def about(self, x: Tensor, change: Tensor) -> Moments:
+        """The same moments with X and D taken about the points ``x`` and ``change``, [C] each."""
+        n = self.count
+        return Moments(
+            n,
+            self.x - n * x,
+            self.change - n * change,
+            self.gram - torch.outer(self.x, x) - torch.outer(x, self.x) + n * torch.outer(x, x),
+            self.cross
+            - torch.outer(self.x, change)
+            - torch.outer(x, self.change)
+            + n * torch.outer(x, change),
+            self.power - 2 * change * self.change + n * change.square(),
+        )
+
+    def centred(self) -> Moments:
+        """Moments about the means: what an unpenalised bias leaves to the linear part."""
+        return self.about(self.x / self.count, self.change / self.count)
+
+    def residual(self, matrix: Tensor, bias: Tensor | None = None) -> float:
+        """||X M + b - D||_F^2 for M [C, C] and b [C]: t - 2 <M, R> + <M, G M> and the terms of b."""
+        error = self.total + float(((self.gram @ matrix - 2 * self.cross) * matrix).sum())
+        if bias is not None:
+            pull = self.x @ matrix - self.change
+            error += float(2 * bias @ pull + self.count * bias @ bias)
+        return max(error, 0.0)
+
+
+@dataclass
+class BlockMoments:
+    """The moments of one block, per fold of documents, with special tokens kept apart.
+
+    Special tokens (the first of a window, and massive ones) are few but hold nearly all of ||X||^2. They are
+    kept as they are, [n, C] float32, so that any fit can take them in or leave them out.
+    """
+
+    block: Block
+    ordinary: list[Moments]
+    special_x: list[Tensor] = field(default_factory=list)
+    special_change: list[Tensor] = field(default_factory=list)
+    special_fold: list[Tensor] = field(default_factory=list)
+    special_first: list[Tensor] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, block: Block, folds: int, width: int, device: torch.device | str = "cpu") -> BlockMoments:
+        """Moments of a block before any batch was seen."""
+        return cls(block, [Moments.zeros(width, device) for _ in range(folds)])
+
+    def add(self, before: Tensor, behind: Tensor, fold: Tensor) -> None:
+        """Take in the states [B, T, C] before and behind the block of windows that belong to ``fold`` [B]."""
+        change = behind - before
+        special = massive_tokens(before, behind)
+        special[:, 0] = True
+        for index in sorted(set(fold.tolist())):
+            rows = (fold == index).to(special.device)
+            take = ~special & rows[:, None]
+            self.ordinary[index] = self.ordinary[index] + Moments.of(before[take], change[take])
+        window, position = special.nonzero(as_tuple=True)
+        self.special_x.append(before[window, position].float())
+        self.special_change.append(change[window, position].float())
+        self.special_fold.append(fold.to(window.device)[window])
+        self.special_first.append(position == 0)
+
+    def folds(self) -> list[Moments]:
+        """Moments of all tokens, fold by fold."""
+        x, change, fold = (
+            torch.cat(part) for part in (self.special_x, self.special_change, self.special_fold)
+        )
+        return [
+            moments + Moments.of(x[fold == index], change[fold == index])
+            for index, moments in enumerate(self.ordinary)
+        ]
+
+    def all(self) -> Moments:
+        """Moments of all tokens."""
+        return total(self.folds())
+
+
+def total(parts: Iterable[Moments]) -> Moments:
+    """The sum of moments of disjoint tokens; at least one."""
+    first, *rest = parts
+    for part in rest:
+        first = first + part
+    return first
+
+
+def massive_tokens(before: Tensor, behind: Tensor) -> Tensor:
+    """Which tokens [B, T] carry massive activations in either state [B, T, C]; see :data:`MASSIVE`."""
+    massive = torch.zeros(before.shape[:2], dtype=torch.bool, device=before.device)
+    for state in (before, behind):
+        norm = torch.linalg.vector_norm(state.float(), dim=-1)
+        massive |= norm > MASSIVE * norm.median(dim=1, keepdim=True).values
+    return massive

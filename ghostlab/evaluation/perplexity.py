@@ -1,0 +1,37 @@
+"""Perplexity of one model, whether original, pruned or recovered."""
+
+from __future__ import annotations
+
+from ghostlab.calibration.calibrate import check_length
+from ghostlab.config import BosPolicy
+from ghostlab.evaluation.scoreboard import score
+from ghostlab.model.lm import Model
+from ghostlab.progress import SILENT, Progress
+from ghostlab.records import Metric
+from ghostlab.text.documents import Documents
+from ghostlab.text.windows import make_windows
+
+
+def perplexity(
+    model: Model,
+    documents: Documents,
+    *,
+    sequences: int = 16,
+    length: int = 256,
+    bos: BosPolicy = "auto",
+    batch: int = 8,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> Metric:
+    """exp of the mean negative log-likelihood per predicted token, over the first windows of ``documents``.
+
+    Windows do not overlap; each predicts all its tokens but the first. The interval is a bootstrap over
+    windows.
+
+    Raises:
+        TextError: If there is too little text or a window exceeds the model's context.
+    """
+    check_length(model, length)
+    windows = make_windows(documents, model.tokenizer, count=sequences, length=length, bos=bos, seed=None)
+    (scores,) = score(model, (), windows, batch=batch, seed=seed, progress=progress)
+    return scores.perplexity

@@ -1,0 +1,98 @@
+"""Score the original and all its variants on the same held-out windows, each block run as rarely as possible.
+
+A variant differs from the original only from the start of its first dropped block on. The original's state
+there is at hand from its own pass, so a variant costs its suffix and the head, not a forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ghostlab.calibration.capture import LESS_MEMORY, Batch, passes
+from ghostlab.errors import NumericsError, memory_errors
+from ghostlab.evaluation.metrics import summarise
+from ghostlab.evaluation.tokens import TokenScores, score_tokens
+from ghostlab.model.decoder import Trace
+from ghostlab.model.lm import Model
+from ghostlab.progress import SILENT, Progress
+from ghostlab.records import Scores
+from ghostlab.text.windows import Windows
+
+
+class Scoreboard:
+    """Scores of ``original`` and of ``variants`` made from it, accumulated over batches.
+
+    Feed it every :class:`~ghostlab.calibration.capture.Batch` of a pass of the original that kept the states
+    at :attr:`boundaries`.
+    """
+
+    def __init__(self, original: Model, variants: Sequence[Model]) -> None:
+        self.original = original
+        self.variants = list(variants)
+        self._parts: list[list[TokenScores]] = [[] for _ in range(1 + len(self.variants))]
+
+    @property
+    def boundaries(self) -> set[int]:
+        """Boundaries whose states a batch must hold."""
+        return {self.original.depth, *(_first_change(variant) for variant in self.variants)}
+
+    def add(self, batch: Batch) -> None:
+        """Run the suffix of each variant on the batch and score all models.
+
+        Raises:
+            NumericsError: If a variant's likelihoods are not numbers.
+            MemoryLimitError: If there is no room for a chunk of logits.
+        """
+        with memory_errors(LESS_MEMORY):
+            last = batch.trace.states[self.original.depth]
+            finals = [self.original.decoder.run_tail(last)]
+            finals += [run_suffix(variant, batch.trace) for variant in self.variants]
+            decoders = [model.decoder for model in (self.original, *self.variants)]
+            scored = score_tokens(decoders, finals, batch.ids)
+        for part, scores in zip(self._parts, scored, strict=True):
+            if not torch.isfinite(scores.nll).all():
+                raise NumericsError(
+                    "A variant's likelihoods hold NaN or infinity.", "Load the model in float32."
+                )
+            part.append(scores)
+
+    def scores(self, bytes_per_window: Tensor, seed: int) -> list[Scores]:
+        """Metrics of the original, then of each variant."""
+        return [summarise(TokenScores.concatenate(part), bytes_per_window, seed) for part in self._parts]
+
+
+def run_suffix(variant: Model, trace: Trace) -> Tensor:
+    """What the head of ``variant`` is given, from the original's state where the two part; [B, T, C]."""
+    assert variant.cut is not None
+    start = _first_change(variant)
+    kept = variant.cut.kept(variant.full_depth)
+    # the masks and positions that the original's blocks were handed, under the variant's own numbering
+    own = Trace(calls={index: trace.calls[original] for index, original in enumerate(kept)})
+    state = variant.decoder.run_span(trace.states[start], start, variant.depth, own)
+    return variant.decoder.run_tail(state)
+
+
+def score(
+    original: Model,
+    variants: Sequence[Model],
+    windows: Windows,
+    *,
+    batch: int = 8,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> list[Scores]:
+    """Scores of the original, then of each variant, on ``windows``."""
+    board = Scoreboard(original, variants)
+    for part in passes(
+        original, windows, board.boundaries, batch=batch, progress=progress, message="Scoring"
+    ):
+        board.add(part)
+    return board.scores(windows.bytes, seed)
+
+
+def _first_change(variant: Model) -> int:
+    assert variant.cut is not None
+    return variant.cut.blocks[0].start

@@ -1,0 +1,23 @@
+"""One direct affine map over the whole block, with an unpenalised bias."""
+
+from __future__ import annotations
+
+from ghostlab.calibration.moments import BlockMoments
+from ghostlab.recovery.base import BlockFit, Method
+from ghostlab.recovery.linear import fit_linear
+from ghostlab.spec import RecoverySpec
+
+
+def fit(data: BlockMoments, spec: RecoverySpec) -> BlockFit:
+    """M from centred moments, b = mean(D) - mean(X) M."""
+    return fit_linear(data, spec, bias=True)
+
+
+METHOD = Method(
+    name="affine",
+    title="Affine map",
+    summary="The ghost layer with a bias: the best affine map in squared error.",
+    formula=r"\hat y = x + xM + b,\quad M = (G_c + \lambda I)^{-1} R_c,\; b = \bar\Delta - \bar x M",
+    source="SHIFT-LLM's adapter (direct fit, bias not penalised)",
+    fit=fit,
+)
