@@ -1,0 +1,144 @@
+"""Turn what a run worked with into the records that its result is made of."""
+
+from __future__ import annotations
+
+import math
+import platform
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+
+from ghostlab.analysis.boundary import pool
+from ghostlab.analysis.operator import describe
+from ghostlab.calibration.calibrate import Calibration
+from ghostlab.cut import Cut
+from ghostlab.measure import Measured
+from ghostlab.model.lm import Model
+from ghostlab.pruning.base import Scores as CriterionScores
+from ghostlab.records import (
+    CutInfo,
+    ModelInfo,
+    OperatorReport,
+    RecoveryRun,
+    Scores,
+    SelectionInfo,
+    TextInfo,
+)
+from ghostlab.recovery.fitting import Fit
+from ghostlab.text.corpora import Text
+from ghostlab.text.windows import Windows
+
+_PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "safetensors")
+
+
+def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -> RecoveryRun:
+    """The record of one fit, its maps taken apart."""
+    scores = measured.recovered[index]
+    ridges = [block.ridge for block in fit.blocks.values() if block.ridge is not None]
+    details = {str(block): fitted.details for block, fitted in fit.blocks.items() if fitted.details}
+    return RecoveryRun(
+        method=fit.spec.method,
+        rank=fit.spec.rank,
+        ridge=ridges[0] if ridges else None,
+        parameters_added=fit.parameters_added,
+        perplexity=scores.perplexity,
+        bits_per_byte=scores.bits_per_byte,
+        kl=scores.kl,
+        top1_agreement=scores.top1_agreement,
+        boundary=pool(list(measured.boundary[index])),
+        label=fit.label,
+        window_nll=scores.window_nll,
+        position_nll=scores.position_nll,
+        gap_closed=gap_closed(scores, measured.original, measured.pruned),
+        blocks=list(measured.boundary[index]),
+        operators=_operators(fit, calib, measured),
+        details=details,
+        warnings=list(fit.warnings),
+    )
+
+
+def _operators(fit: Fit, calib: Calibration, measured: Measured) -> list[OperatorReport]:
+    train = calib.moments(fit.cut)
+    return [
+        describe(
+            block, standin, train[block].all(), measured.moments[block].all(), fit.blocks[block].ridge or 0.0
+        )
+        for block, standin in fit.standins.items()
+    ]
+
+
+def gap_closed(scores: Scores, original: Scores, pruned: Scores) -> float:
+    """Share of the loss in log-likelihood that came back: 0 as pruned, 1 as the original."""
+    lost = math.log(pruned.perplexity.value / original.perplexity.value)
+    back = math.log(pruned.perplexity.value / scores.perplexity.value)
+    return back / lost if lost else 0.0
+
+
+def model_info(model: Model, cut: Cut) -> ModelInfo:
+    """The original model, and what the cut takes from it."""
+    dropped = sum(
+        parameter.numel() for index in cut.dropped for parameter in model.decoder.blocks[index].parameters()
+    )
+    return ModelInfo(
+        name=model.name,
+        family=model.family,
+        layers=model.depth,
+        hidden_size=model.width,
+        parameters=model.parameters,
+        parameters_dropped=dropped,
+        dtype=model.dtype,
+        device=str(model.device),
+        note=model.note,
+    )
+
+
+def text_info(text: Text, held_out_text: Text, calib: Calibration, held_out: Windows) -> TextInfo:
+    """What was fitted and evaluated on."""
+    licences = dict.fromkeys((text.licence, held_out_text.licence))
+    return TextInfo(
+        calibration=text.title,
+        held_out=held_out_text.title,
+        licence="; ".join(licences),
+        calibration_tokens=calib.tokens,
+        held_out_tokens=held_out.ids.numel(),
+        length=held_out.length,
+        bos=held_out.bos,
+        folds=calib.folds,
+    )
+
+
+def cut_info(cut: Cut, depth: int) -> CutInfo:
+    """The cut in every notation that people use."""
+    return CutInfo(
+        blocks=[(block.start, block.stop) for block in cut],
+        dropped=list(cut.dropped),
+        keep_ranges=list(cut.keep_ranges(depth)),
+        description=cut.describe(depth),
+    )
+
+
+def selection_info(criterion: str, scores: CriterionScores) -> SelectionInfo:
+    """How the criterion saw every candidate."""
+    return SelectionInfo(
+        criterion=criterion,
+        convention=scores.convention,
+        labels=[str(block) for block in scores.candidates],
+        scores=list(scores.values),
+        lower_is_better=True,
+        chosen=str(scores.cut),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the figures depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a source tree that is not installed
+            continue
+    return found
+
+
+def now() -> str:
+    """The time, UTC, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")

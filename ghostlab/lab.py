@@ -1,0 +1,230 @@
+"""The pipeline: from a :class:`~ghostlab.config.RunConfig` to a :class:`~ghostlab.results.RunResult`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+from ghostlab.assembly import (
+    cut_info,
+    model_info,
+    now,
+    recovery_run,
+    selection_info,
+    text_info,
+    versions,
+)
+from ghostlab.calibration.calibrate import Calibration
+from ghostlab.calibration.capture import LESS_MEMORY
+from ghostlab.config import RunConfig
+from ghostlab.cut import Block, Cut, parse_cut
+from ghostlab.errors import memory_errors
+from ghostlab.evaluation.generate import generate
+from ghostlab.measure import measure
+from ghostlab.model.export import pack, unpack
+from ghostlab.model.lm import Model
+from ghostlab.progress import CancelToken, Progress, ProgressSink
+from ghostlab.pruning.selection import find_criterion, score
+from ghostlab.records import Baseline, Generation, SelectionInfo
+from ghostlab.recovery.fitting import Fit, apply, fit
+from ghostlab.recovery.registry import find_method
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+from ghostlab.workbench import Workbench
+
+OnResult = Callable[[RunResult], None]
+OnText = Callable[[str, str], None]
+"""Called with a variant's name and its whole continuation so far."""
+
+
+class Lab:
+    """Runs configurations, one at a time: whoever shares a lab between threads lets one run in at a time.
+
+    Args:
+        settings: Host settings; default from the environment.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings.from_env()
+        self._bench = Workbench(self.settings)
+
+    def run(
+        self,
+        config: RunConfig,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_result: OnResult | None = None,
+        on_text: OnText | None = None,
+    ) -> RunResult:
+        """Run the whole road.
+
+        Args:
+            config: What to run.
+            progress: Told how far the run is.
+            cancel: Stops the run within one batch or one token.
+            on_result: Given the result as soon as everything is measured, before anything is generated.
+            on_text: Given each continuation as it grows.
+
+        Raises:
+            GhostlabError: For anything that the user can mend; see :mod:`ghostlab.errors`.
+        """
+        self._check(config)
+        steps = Progress(progress, cancel)
+        with memory_errors(LESS_MEMORY):
+            model = self._bench.model(config, steps.part(0.0, 0.05))
+            result, variants = self._measure(config, model, steps.part(0.05, 0.85))
+            if on_result is not None:
+                on_result(result)
+            with _timed(result.timings, "generate"):
+                generations = _generate(config, variants, steps.part(0.85, 1.0), on_text)
+        steps.at(1.0, "Done")
+        return replace(result, generations=generations)
+
+    def generate(
+        self,
+        result: RunResult,
+        *,
+        prompt: str,
+        new_tokens: int,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> list[Generation]:
+        """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
+
+        Raises:
+            GhostlabError: If the model cannot be loaded again or the request exceeds a limit.
+        """
+        config = replace(
+            result.config,
+            prompt=prompt,
+            new_tokens=new_tokens,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+        )
+        self._check(config)
+        steps = Progress(progress, cancel)
+        with memory_errors("Lower new_tokens or shorten the prompt."):
+            model = self._bench.model(config, steps.part(0.0, 0.1))
+            cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
+            variants = {"original": model, "pruned": model.without(cut)}
+            for run in result.runs:
+                variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
+            return _generate(config, variants, steps.part(0.1, 1.0), on_text)
+
+    def _check(self, config: RunConfig) -> None:
+        """Everything that can be refused before anything is loaded."""
+        config.check(self.settings)
+        for spec in config.recoveries():
+            find_method(spec.method)
+        if config.select is not None:
+            find_criterion(config.select)
+
+    def _measure(
+        self, config: RunConfig, model: Model, progress: Progress
+    ) -> tuple[RunResult, dict[str, Model]]:
+        """Calibrate, cut, fit, evaluate; the result so far, and every variant by name."""
+        clock: dict[str, float] = {}
+        with _timed(clock, "text"):
+            text = self._bench.text(config.text, progress.part(0.0, 0.02))
+            other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
+            windows = self._bench.held_out(config, model, other)
+            calib = self._bench.calibration(config, model, text)
+        with _timed(clock, "calibrate"):
+            cut, selection = _decide(config, calib, progress.part(0.04, 0.3))
+            calib.moments(cut, progress.part(0.3 if selection else 0.04, 0.55))
+        with _timed(clock, "fit"):
+            fits = _fit_all(config, calib, cut, progress.part(0.55, 0.62))
+        pruned = apply(model, cut)
+        variants = {"original": model, "pruned": pruned}
+        variants |= {f.label: apply(model, cut, f) if f.standins else pruned for f in fits}
+        with _timed(clock, "evaluate"):
+            measured = measure(config, variants, fits, windows, progress.part(0.62, 0.95))
+        with _timed(clock, "analyse"):
+            steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
+            runs = [recovery_run(f, index, calib, measured) for index, f in steps]
+        result = RunResult(
+            config=config,
+            model=model_info(model, cut),
+            text=text_info(text, other, calib, windows),
+            cut=cut_info(cut, model.depth),
+            baseline=Baseline(measured.original, measured.pruned),
+            runs=runs,
+            timings=clock,
+            versions=versions(),
+            selection=selection,
+            created=now(),
+            operators={name: t for f in fits for name, t in pack(f.standins, f"{f.label}/").items()},
+        )
+        return result, variants
+
+
+def run(
+    config: RunConfig,
+    *,
+    progress: ProgressSink | None = None,
+    cancel: CancelToken | None = None,
+    settings: Settings | None = None,
+) -> RunResult:
+    """Run a configuration in a lab of its own; see :meth:`Lab.run`."""
+    return Lab(settings).run(config, progress=progress, cancel=cancel)
+
+
+def _decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[Cut, SelectionInfo | None]:
+    """The cut, as given or as the criterion chooses it."""
+    if config.select is None:
+        cut = parse_cut(config.drop or "")
+        cut.check(calib.model.depth)
+        return cut, None
+    scores = score(calib, config.select, config.count, progress)
+    return scores.cut, selection_info(config.select, scores)
+
+
+def _fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress) -> list[Fit]:
+    specs = config.recoveries()
+    share = 1 / max(len(specs), 1)
+    return [
+        fit(calib, cut, spec, progress=progress.part(i * share, (i + 1) * share))
+        for i, spec in enumerate(specs)
+    ]
+
+
+def _generate(
+    config: RunConfig, variants: dict[str, Model], progress: Progress, on_text: OnText | None
+) -> list[Generation]:
+    """Each variant's continuation of the prompt, one after the other."""
+    if config.new_tokens == 0:
+        return []
+    share = 1 / len(variants)
+    found = []
+    for number, (name, model) in enumerate(variants.items()):
+        found.append(
+            generate(
+                model,
+                config.prompt,
+                new_tokens=config.new_tokens,
+                variant=name,
+                temperature=config.temperature,
+                top_p=config.top_p,
+                seed=config.seed,
+                on_text=None if on_text is None else partial(on_text, name),
+                progress=progress.part(number * share, (number + 1) * share),
+            )
+        )
+    return found
+
+
+@contextmanager
+def _timed(clock: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the seconds of the body to ``clock``."""
+    begun = time.perf_counter()
+    yield
+    clock[stage] = round(time.perf_counter() - begun, 3)

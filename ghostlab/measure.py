@@ -1,0 +1,86 @@
+"""Measure all variants of a run on the same held-out windows, in one pass of the original."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ghostlab.analysis.boundary import BoundaryErrors
+from ghostlab.calibration.capture import passes
+from ghostlab.calibration.moments import BlockMoments
+from ghostlab.config import RunConfig
+from ghostlab.cut import Block
+from ghostlab.evaluation.scoreboard import Scoreboard
+from ghostlab.model.lm import Model
+from ghostlab.progress import Progress
+from ghostlab.records import BoundaryReport, Scores
+from ghostlab.recovery.fitting import Fit
+from ghostlab.text.windows import Windows
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the held-out windows said.
+
+    Attributes:
+        original, pruned: Scores of the two models that recoveries lie between.
+        recovered: Scores of each fit, in order.
+        boundary: For each fit, a report per block.
+        moments: Held-out moments per block.
+    """
+
+    original: Scores
+    pruned: Scores
+    recovered: Sequence[Scores]
+    boundary: Sequence[Sequence[BoundaryReport]]
+    moments: dict[Block, BlockMoments]
+
+
+def measure(
+    config: RunConfig, variants: dict[str, Model], fits: Sequence[Fit], windows: Windows, progress: Progress
+) -> Measured:
+    """One pass of the original over the held-out windows feeds likelihoods, boundary errors and moments.
+
+    Args:
+        config: Gives batch size and seed.
+        variants: Models by name: ``original``, ``pruned``, and one for the label of each fit.
+        fits: The recoveries, all of the same cut.
+        windows: Held-out windows.
+    """
+    model, pruned = variants["original"], variants["pruned"]
+    cut = pruned.cut
+    assert cut is not None
+    recovered = [variants[f.label] for f in fits]
+    distinct = list({id(variant): variant for variant in (pruned, *recovered)}.values())
+    board = Scoreboard(model, distinct)
+    errors = [[BoundaryErrors(f.standins.get(block)) for block in cut] for f in fits]
+    moments = {block: BlockMoments.empty(block, 1, model.width) for block in cut}
+    edges = {edge for block in cut for edge in (block.start, block.stop)}
+    fold = windows.fold * 0
+    for batch in passes(
+        model,
+        windows,
+        board.boundaries | edges,
+        batch=config.batch,
+        progress=progress,
+        message="Evaluating on held-out text",
+    ):
+        board.add(batch)
+        states = batch.trace.states
+        for number, block in enumerate(cut):
+            before, behind = states[block.start], states[block.stop]
+            moments[block].add(before, behind, fold[batch.rows])
+            for per_block in errors:
+                per_block[number].add(before, behind)
+    original, *scores = board.scores(windows.bytes, config.seed)
+    by_variant = {id(variant): found for variant, found in zip(distinct, scores, strict=True)}
+    return Measured(
+        original,
+        by_variant[id(pruned)],
+        [by_variant[id(variant)] for variant in recovered],
+        [
+            [e.report(f.blocks[block].explained_train) for e, block in zip(per_block, cut, strict=True)]
+            for per_block, f in zip(errors, fits, strict=True)
+        ],
+        moments,
+    )
