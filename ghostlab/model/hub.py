@@ -18,7 +18,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from tqdm import tqdm
+from tqdm import tqdm  # type: ignore[import-untyped]
 
 from ghostlab.errors import GatedModelError, GhostlabError, ModelError, ModelNotFoundError
 from ghostlab.model.memory import as_size, check_disk
@@ -79,10 +79,10 @@ def _missing_bytes(repo: str, revision: str | None) -> int:
     return sum(file.file_size or 0 for file in files if file.will_download)
 
 
-def _bars_to(progress: Progress, repo: str) -> type[tqdm[Any]]:
+def _bars_to(progress: Progress, repo: str) -> type[Any]:
     """A class of progress bars that print nothing and report the bytes written to ``progress``."""
 
-    class Reporter(tqdm):  # type: ignore[type-arg]
+    class Reporter(tqdm):  # type: ignore[misc]
         reached = 0.0
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -94,12 +94,11 @@ def _bars_to(progress: Progress, repo: str) -> type[tqdm[Any]]:
         def update(self, n: float | None = 1) -> bool | None:
             progress.check()
             self.n += n or 0
-            share = self.n / self.total if self._bytes and self.total else 0.0
+            total = int(self.total or 0)
+            share = self.n / total if self._bytes and total else 0.0
             if share > Reporter.reached + 0.002:
                 Reporter.reached = share
-                progress.at(
-                    share, f"Downloading {repo} ({as_size(int(self.n))} of {as_size(int(self.total))})"
-                )
+                progress.at(share, f"Downloading {repo} ({as_size(int(self.n))} of {as_size(total)})")
             return None
 
     return Reporter

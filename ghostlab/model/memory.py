@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
