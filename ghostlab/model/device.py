@@ -1,0 +1,41 @@
+"""Where a model lives and in which number format: the host's device, the run's dtype."""
+
+from __future__ import annotations
+
+import torch
+
+from ghostlab.errors import ConfigError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The device that ``name`` stands for: ``auto`` is CUDA, then Apple's MPS, then the CPU.
+
+    Raises:
+        ConfigError: If the name is no device, or this machine has none of that kind.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigError(f"'{name}' is not a device.", "Use auto, cpu, cuda, cuda:1 or mps.") from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(f"Device '{name}' was asked for, but this machine has no such GPU.", "Use auto.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError("Device 'mps' was asked for, but this machine has none.", "Use auto.")
+    return device
+
+
+def pick_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The number format of the weights: ``auto`` is float32 on a CPU and bfloat16 on a GPU.
+
+    Raises:
+        ConfigError: If the name is not one of ``auto``, ``float32``, ``bfloat16``, ``float16``.
+    """
+    if name == "auto":
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    if name not in DTYPES:
+        raise ConfigError(f"dtype is '{name}'.", f"Use auto, {', '.join(DTYPES)}.")
+    return DTYPES[name]

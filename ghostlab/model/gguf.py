@@ -1,0 +1,127 @@
+"""GGUF files, dequantised once into a plain Transformers model and kept as safetensors in the cache.
+
+Transformers attaches a quantiser to a model that it read from GGUF and refuses to save it; the model is
+therefore rebuilt from its configuration and takes the dequantised tensors over. Values are kept in float32,
+so that nothing is rounded a second time.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    GgufConfig,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+
+from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from ghostlab.model.cache import build_entry, remembered_sha256
+from ghostlab.model.folder import Place
+from ghostlab.model.memory import check_disk, check_memory, count_parameters
+from ghostlab.model.quiet import quiet_transformers
+from ghostlab.progress import SILENT, Progress
+
+_QUANT = re.compile(r"[.-]((?:IQ|Q|TQ|MXFP)\d\w*|B?F16|F32)$", re.IGNORECASE)
+_PART = re.compile(r"-\d{5}-of-\d{5}$")
+
+
+def convert(path: Path, cache: Path, progress: Progress = SILENT) -> Place:
+    """The plain model made from the GGUF file ``path``; converted on first use, then taken from ``cache``.
+
+    Raises:
+        ModelError: If the file is damaged, of an architecture that Transformers cannot read, or too large for
+            memory or disk; the subclass says which.
+    """
+    _check_file(path)
+    digest = remembered_sha256(path, cache / "models" / "sources.json")
+    folder = cache / "models" / digest[:16]
+
+    def build(target: Path) -> dict[str, Any]:
+        with quiet_transformers():
+            _convert(path, target, progress)
+        return {"source": path.name, "sha256": digest}
+
+    build_entry(folder, build, progress)
+    name, note = describe(path)
+    return Place(folder, name, note)
+
+
+def describe(path: Path) -> tuple[str, str]:
+    """Model name and note from a file name: ``X.Q4_1.gguf`` is X with 'Q4_1 weights, dequantised'."""
+    match = _QUANT.search(path.stem)
+    if match is None:
+        return path.stem, "GGUF weights, dequantised"
+    return path.stem[: match.start()], f"{match[1].upper()} weights, dequantised"
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise ModelNotFoundError(f"There is no file {path}.", "Give the path of a .gguf file.")
+    with path.open("rb") as stream:
+        if stream.read(4) != b"GGUF":
+            raise ModelNotFoundError(f"{path.name} is not a GGUF file.", "It must begin with the bytes GGUF.")
+    if _PART.search(path.stem):
+        raise ModelNotFoundError(
+            f"{path.name} is one part of a split model.", "Join the parts first: llama-gguf-split --merge."
+        )
+
+
+def _convert(path: Path, target: Path, progress: Progress) -> None:
+    """Write config, weights and tokenizer of ``path`` into ``target``; stages are spaced as measured."""
+    where = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    label = f"Converting {path.name}"
+    try:
+        progress.at(0.0, f"{label}: reading its header")
+        config = AutoConfig.from_pretrained(**where)
+        # Dequantised tensors and the model that they are copied into exist together for a moment.
+        check_memory(config, torch.float32, torch.device("cpu"), copies=2)
+        check_disk(target, int(count_parameters(config) * 4.1))
+        progress.at(0.3, f"{label}: reading its tokenizer")
+        tokenizer = AutoTokenizer.from_pretrained(**where)
+        progress.at(0.5, f"{label}: dequantising its weights")
+        model = _dense_model(where, config)
+    except (ValueError, KeyError, IndexError, OSError, NotImplementedError) as error:
+        raise _reading_error(path, error) from error
+    progress.at(0.9, f"{label}: writing the plain model")
+    tokenizer.model_max_length = config.max_position_embeddings  # GGUF leaves 1e30
+    model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+def _dense_model(where: dict[str, str], config: PreTrainedConfig) -> PreTrainedModel:
+    """The dequantised model without a quantiser, so that it can be saved like any other."""
+    packed = AutoModelForCausalLM.from_pretrained(
+        **where,
+        config=config,
+        dtype=torch.float32,
+        quantization_config=GgufConfig(dequantize=True),
+    )
+    plain = copy.deepcopy(packed.config)
+    if hasattr(plain, "quantization_config"):
+        del plain.quantization_config
+    with torch.device("meta"):
+        model: PreTrainedModel = AutoModelForCausalLM.from_config(plain, dtype=torch.float32)
+    model.load_state_dict(packed.state_dict(), strict=True, assign=True)
+    model.tie_weights()
+    ids = {name: getattr(plain, name, None) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    model.generation_config = GenerationConfig(**ids)
+    return model
+
+
+def _reading_error(path: Path, error: Exception) -> ModelError:
+    if "not supported" in str(error):
+        return UnsupportedModelError(
+            f"{path.name} cannot be read: {error}", "Use a Llama, Mistral, Qwen, Gemma or Phi model."
+        )
+    return ModelError(
+        f"{path.name} is damaged or incomplete ({type(error).__name__}: {error}).", "Fetch it again."
+    )

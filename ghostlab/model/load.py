@@ -1,0 +1,179 @@
+"""Load a model from where it is: the embedded one, a hub id, a local folder or a ``.gguf`` file.
+
+Whatever the source, the weights are in the end read by plain Transformers from a folder of safetensors. Code
+that comes with a model is never run, and memory is checked before any weight is read or fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from ghostlab.errors import (
+    GhostlabError,
+    ModelError,
+    ModelNotFoundError,
+    UnsupportedModelError,
+    memory_errors,
+)
+from ghostlab.model.catalog import EMBEDDED, embedded_gguf
+from ghostlab.model.device import pick_device, pick_dtype
+from ghostlab.model.folder import Place, check_tokenizer_files, check_weight_files, read_config
+from ghostlab.model.gguf import convert
+from ghostlab.model.hub import HUB_ID, fetch
+from ghostlab.model.lm import Model
+from ghostlab.model.memory import check_memory
+from ghostlab.model.quiet import quiet_transformers
+from ghostlab.progress import SILENT, Progress
+from ghostlab.settings import Settings
+
+
+def load_model(
+    source: str = EMBEDDED,
+    *,
+    revision: str | None = None,
+    dtype: str = "auto",
+    settings: Settings | None = None,
+    progress: Progress = SILENT,
+) -> Model:
+    """Load a decoder language model, ready to be run and cut: in evaluation mode and without gradients.
+
+    Args:
+        source: ``embedded``, a hub id (``org/name``), a local folder or a ``.gguf`` file.
+        revision: Branch, tag or commit of a hub model.
+        dtype: ``auto`` (float32 on a CPU, bfloat16 on a GPU), ``float32``, ``bfloat16`` or ``float16``.
+        settings: Host settings; read from the environment when not given.
+        progress: Told what is happening; a stop is obeyed between two stages.
+
+    Raises:
+        ModelNotFoundError: No model at that place, or no network to fetch it.
+        GatedModelError: The hub asks for a licence to be accepted first.
+        RemoteCodeError: The model needs code of its own.
+        UnsupportedModelError: Not a decoder, or of a family that cannot be cut exactly.
+        MemoryLimitError: It does not fit.
+        ModelError: Its files are incomplete or damaged, or not safetensors.
+    """
+    settings = settings or Settings.from_env()
+    device = pick_device(settings.device)
+    number = pick_dtype(dtype, device)
+    if revision is not None and kind_of(source, settings) != "hub":
+        raise ModelError(f"'{source}' has no revisions.", "Only a model of the hub has; leave it out.")
+
+    def approve(folder: Path) -> None:
+        check_memory(read_config(folder), number, device)
+
+    with quiet_transformers():
+        place = _locate(source, revision, settings, approve, progress.part(0.0, 0.8))
+        hf, tokenizer, ignored = _read(place, number, device, progress.part(0.8, 1.0))
+    notes = [place.note] if place.note else []
+    if ignored:
+        notes.append(f"{ignored} tensors of the checkpoint belong to no part of this architecture")
+    return Model(hf, tokenizer, name=place.name, note="; ".join(notes))
+
+
+def kind_of(source: str, settings: Settings) -> str:
+    """What ``source`` names: ``embedded``, ``gguf``, ``folder`` or ``hub``.
+
+    Where local paths are not allowed nothing on disk is looked at, so that no answer tells what is there.
+
+    Raises:
+        ModelNotFoundError: If it can be none of them, or this host does not allow its kind.
+    """
+    if source == EMBEDDED:
+        return "embedded"
+    path = Path(source).expanduser()
+    looks_local = source.endswith(".gguf") or not HUB_ID.fullmatch(source) or source.startswith(".")
+    if settings.limits.local_paths and (looks_local or path.exists()):
+        return "gguf" if path.suffix == ".gguf" else "folder"
+    if looks_local:
+        raise ModelNotFoundError(
+            f"'{source}' is not a hub id, and this server reads no local files.",
+            "Give org/name, or 'embedded'.",
+        )
+    if not settings.limits.hub_models:
+        raise ModelNotFoundError("This server fetches no models from the hub.", "Use 'embedded'.")
+    return "hub"
+
+
+def _locate(
+    source: str, revision: str | None, settings: Settings, approve: Callable[[Path], None], progress: Progress
+) -> Place:
+    """Bring the model to a local folder; ``approve`` refuses it before its weights are read or fetched."""
+    kind = kind_of(source, settings)
+    if kind == "hub":
+        return Place(fetch(source, revision, approve, progress), source)
+    if kind == "folder":
+        place = Place(Path(source).expanduser(), Path(source).expanduser().resolve().name)
+    else:
+        path = embedded_gguf() if kind == "embedded" else Path(source).expanduser()
+        place = convert(path, settings.cache, progress)
+    approve(place.folder)
+    return place
+
+
+def _read(
+    place: Place, dtype: torch.dtype, device: torch.device, progress: Progress
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
+    """Tokenizer and weights of a folder, and how many of its tensors were not used."""
+    progress.at(0.0, f"Loading {place.name}: tokenizer")
+    tokenizer = _read_tokenizer(place.folder)
+    progress.at(0.3, f"Loading {place.name}: weights")
+    check_weight_files(place.folder)
+    with memory_errors("Choose a smaller model, dtype bfloat16, or free memory."):
+        hf, ignored = _read_weights(place.folder, dtype, device)
+    progress.at(1.0, f"Loaded {place.name}")
+    return hf, tokenizer, ignored
+
+
+def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    check_tokenizer_files(folder)
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
+    except Exception as error:  # many kinds: JSON, regular expressions, missing classes, packages
+        raise ModelError(
+            f"The tokenizer in {folder} cannot be read ({type(error).__name__}: {_first_line(error)}).",
+            "It needs a valid tokenizer.json and tokenizer_config.json, and no code of its own.",
+        ) from error
+    return tokenizer
+
+
+def _read_weights(folder: Path, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, int]:
+    try:
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            device_map=None if device.type == "cpu" else {"": device},
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (GhostlabError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except ImportError as error:
+        raise UnsupportedModelError(f"{folder.name} needs a package that is missing: {error}") from error
+    except Exception as error:  # safetensors, OS and shape errors alike: the files do not hold the model
+        if "memory" in str(error).lower():
+            raise
+        raise ModelError(
+            f"The weights in {folder} cannot be read ({type(error).__name__}: {_first_line(error)}).",
+            "Fetch or save the model again.",
+        ) from error
+    missing = sorted(info["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"The weights in {folder} lack {len(missing)} tensors, for example {missing[0]}.",
+            "The files must hold a whole causal language model; fetch or save it again.",
+        )
+    model.eval()
+    model.requires_grad_(False)
+    return model, len(info["unexpected_keys"])
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0]

@@ -1,0 +1,115 @@
+"""Data sets of the Hugging Face hub, streamed: ``hf:dataset/config:split:column``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ghostlab.errors import GhostlabError, TextError
+from ghostlab.text.files import pick_column
+
+PREFIX = "hf:"
+_FORM = "Write hf:org/name:split, hf:org/name/config:split or hf:org/name/config:split:column."
+_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*){0,2}")
+
+
+@dataclass(frozen=True)
+class HubText:
+    """Which column of which split of which data set.
+
+    Attributes:
+        name: Data set and configuration as they were written, ``org/name/config``.
+        split: For example ``test``.
+        column: ``None`` to find it.
+    """
+
+    name: str
+    split: str
+    column: str | None = None
+
+    @classmethod
+    def parse(cls, source: str) -> HubText:
+        """Read ``hf:org/name/config:split:column``; configuration, split (train) and column are optional.
+
+        Raises:
+            TextError: If it has another form.
+        """
+        name, *rest = source.removeprefix(PREFIX).split(":")
+        if not _NAME.fullmatch(name) or len(rest) > 2 or not all(rest):
+            raise TextError(f"'{source}' does not name a data set.", _FORM)
+        return cls(name, rest[0] if rest else "train", rest[1] if len(rest) == 2 else None)
+
+    def candidates(self) -> list[tuple[str, str | None]]:
+        """Ways to read the name as data set and configuration: ``a/b`` is org/name, else name/config."""
+        parts = self.name.split("/")
+        if len(parts) == 3:
+            return [("/".join(parts[:2]), parts[2])]
+        if len(parts) == 2:
+            return [(self.name, None), (parts[0], parts[1])]
+        return [(self.name, None)]
+
+
+def read_hub(spec: HubText) -> Iterator[str]:
+    """The documents of a data set, one per row, fetched as they are read.
+
+    Raises:
+        TextError: If it does not exist, is gated, needs a script, lacks the split or column, or is out of
+            reach.
+    """
+    rows = iter(_open(spec))
+    try:
+        first = next(rows, None)
+        if first is None:
+            return
+        textual = [name for name, value in first.items() if isinstance(value, str)]
+        column = pick_column(list(first), textual, spec.name, spec.column)
+        for row in chain([first], rows):
+            yield str(row[column] or "")
+    except GhostlabError:
+        raise
+    except Exception as error:  # the libraries below raise whatever their transport does
+        raise _explain(spec, error) from error
+
+
+def _open(spec: HubText) -> Any:
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetNotFoundError
+
+    *others, last = spec.candidates()
+    for name, config in [*others, last]:
+        if Path(name).exists():  # `datasets` would read the folder instead of the hub
+            raise TextError(
+                f"'{name}' is a local folder, not a data set of the hub.", "Give files by their path."
+            )
+        try:
+            return load_dataset(name, config, split=spec.split, streaming=True)
+        except DatasetNotFoundError as error:
+            if (name, config) == last or "gated" in str(error):
+                raise _explain(spec, error) from error
+        except Exception as error:  # as above
+            raise _explain(spec, error) from error
+    return None  # pragma: no cover - the loop returns or raises
+
+
+def _explain(spec: HubText, error: Exception) -> TextError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    lowered = f"{type(error).__name__} {error}".lower()
+    if "gated" in lowered or "401" in lowered or "403" in lowered:
+        return TextError(f"{spec.name} is gated.", "Accept its terms on the hub and set HF_TOKEN.")
+    if "script" in lowered:
+        return TextError(
+            f"{spec.name} is defined by a script, which is not run.",
+            "Use a Parquet version of it, or a file.",
+        )
+    if any(word in lowered for word in ("connection", "connect", "offline", "timeout", "resolve", "reach")):
+        return TextError(
+            f"{spec.name} cannot be fetched: the hub cannot be reached.",
+            "Check the network, or use 'wikipedia'.",
+        )
+    if type(error).__name__ == "DatasetNotFoundError":
+        return TextError(f"There is no data set {spec.name} on the hub (or it is private).", _FORM)
+    return TextError(f"{spec.name} cannot be read: {reason}", _FORM)
