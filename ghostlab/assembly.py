@@ -24,7 +24,7 @@ from ghostlab.records import (
     TextInfo,
 )
 from ghostlab.recovery.fitting import Fit
-from ghostlab.text.corpora import Text
+from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows
 
 _PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "safetensors")

@@ -11,7 +11,8 @@ from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.progress import Progress
 from ghostlab.settings import Settings
-from ghostlab.text.corpora import Text, load_text
+from ghostlab.text.corpora import load_text
+from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows, make_windows
 
 KEPT_TEXTS = 4

@@ -14,7 +14,7 @@ from ghostlab.errors import TextError
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
-from ghostlab.text.corpora import Text
+from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows, make_windows
 
 FOLDS = 5
@@ -44,7 +44,8 @@ class Calibration:
     @property
     def folds(self) -> int:
         """How many folds of documents the windows are in."""
-        return 1 + max(self.windows.fold.tolist())
+        last: int = max(self.windows.fold.tolist())
+        return last + 1
 
     def moments(self, blocks: Iterable[Block], progress: Progress = SILENT) -> dict[Block, BlockMoments]:
         """Moments of each block, all from one pass that stops at the last block's end."""
