@@ -1,0 +1,35 @@
+"""A tiny random model with a word-level tokenizer, wrapped as Ghostlab's Model; and windows for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from ghostlab.model.lm import Model
+from ghostlab.text.windows import Windows
+from tests.helpers.tiny import VOCAB, tiny_ids, tiny_model
+
+
+def tiny_tokenizer() -> PreTrainedTokenizerFast:
+    """Words w3 .. w95 and three special tokens."""
+    words = {"<pad>": 0, "<s>": 1, "</s>": 2} | {f"w{i}": i for i in range(3, VOCAB)}
+    inner = Tokenizer(models.WordLevel(words, unk_token="w3"))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="w3"
+    )
+
+
+def tiny_lm(family: str = "llama", **options: Any) -> Model:
+    """A tiny random model of the family."""
+    return Model(tiny_model(family, **options), tiny_tokenizer(), name=f"tiny {family}")
+
+
+def tiny_windows(count: int = 6, length: int = 16, *, folds: int = 3, seed: int = 1) -> Windows:
+    """Random windows dealt to folds in order."""
+    ids = tiny_ids(count, length, seed=seed)
+    fold = torch.arange(count) * folds // count
+    return Windows(ids, fold, torch.full((count,), 3 * (length - 1)), False, "random")

@@ -1,0 +1,161 @@
+"""Scores that start late and stream the head, against full forward passes and full logits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from ghostlab.calibration.capture import passes
+from ghostlab.cut import parse_cut
+from ghostlab.errors import Cancelled, ConfigError
+from ghostlab.evaluation import tokens
+from ghostlab.evaluation.generate import generate
+from ghostlab.evaluation.metrics import resamples, summarise
+from ghostlab.evaluation.scoreboard import Scoreboard, score
+from ghostlab.evaluation.tokens import TokenScores
+from ghostlab.model.lm import Model
+from ghostlab.progress import CancelToken, Progress, ProgressUpdate
+from tests.helpers.lm import tiny_lm, tiny_windows
+from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS
+from tests.unit.test_decoder import random_standins
+
+pytestmark = pytest.mark.unit
+CUTS = ("0:1", "2:4", "4:6", "0:2,3:4")
+
+
+def variants_of(model: Model) -> list[Model]:
+    found = []
+    for text in CUTS:
+        cut = parse_cut(text)
+        found += [model.without(cut), model.without(cut, random_standins(text))]
+    return found
+
+
+@pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
+def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "LOGIT_BYTES", 4 * 96 * 7)  # seven tokens per chunk
+    model, windows = tiny_lm(family), tiny_windows(count=5)
+    variants = variants_of(model)
+    board = Scoreboard(model, variants)
+    for batch in passes(model, windows, board.boundaries, batch=2):
+        board.add(batch)
+    targets = windows.ids[:, 1:]
+    reference = model.hf(windows.ids).logits[:, :-1].double().log_softmax(-1)
+    for number, variant in enumerate([model, *variants]):
+        found = TokenScores.concatenate(board._parts[number])
+        own = variant.hf(windows.ids, use_cache=False).logits[:, :-1].double().log_softmax(-1)
+        nll = -own.gather(-1, targets[..., None])[..., 0]
+        kl = (reference.exp() * (reference - own)).sum(-1)
+        torch.testing.assert_close(found.nll.double(), nll, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(found.kl.double(), kl, rtol=1e-3, atol=2e-5)
+        assert (found.agrees == (own.argmax(-1) == reference.argmax(-1))).float().mean() > 0.98
+
+
+def test_variants_run_only_their_suffix() -> None:
+    model, windows = tiny_lm(), tiny_windows(count=2)
+    cut = parse_cut("3:5")
+    variant = model.without(cut)
+    ran: list[int] = []
+    for index, block in enumerate(variant.decoder.blocks):
+        block.register_forward_hook(lambda *_, index=index: ran.append(index))
+    score(model, [variant], windows)
+    assert ran == [3]
+
+
+def test_metrics_and_their_intervals() -> None:
+    generator = torch.Generator().manual_seed(0)
+    nll = 2 + torch.rand(8, 15, generator=generator)
+    kl = torch.rand(8, 15, generator=generator)
+    agrees = torch.rand(8, 15, generator=generator) > 0.4
+    counts = torch.arange(40, 48)
+    found = summarise(TokenScores(nll, kl, agrees), counts, seed=0)
+    assert found.perplexity.value == pytest.approx(math.exp(float(nll.double().mean())))
+    assert found.bits_per_byte.value == pytest.approx(
+        float(nll.double().sum()) / math.log(2) / float(counts.sum())
+    )
+    assert found.kl.value == pytest.approx(float(kl.double().mean()))
+    assert found.top1_agreement.value == pytest.approx(float(agrees.double().mean()))
+    assert found.window_nll == pytest.approx(nll.double().mean(1).tolist())
+    for metric in (found.perplexity, found.bits_per_byte, found.kl, found.top1_agreement):
+        assert metric.low < metric.value < metric.high
+    # the standard error of the mean over windows, from first principles
+    half = 1.96 * float(nll.double().mean(1).std(correction=0)) / math.sqrt(8)
+    width = math.log(found.perplexity.high) - math.log(found.perplexity.low)
+    assert width == pytest.approx(2 * half, rel=0.1)
+
+
+def test_one_window_has_an_interval_of_no_width() -> None:
+    found = summarise(
+        TokenScores(torch.ones(1, 4), torch.zeros(1, 4), torch.ones(1, 4).bool()), torch.tensor([9]), 0
+    )
+    assert found.perplexity.low == found.perplexity.high == pytest.approx(math.e)
+
+
+def test_hopeless_likelihoods_stay_finite() -> None:
+    found = summarise(
+        TokenScores(torch.full((2, 3), 1e4), torch.zeros(2, 3), torch.ones(2, 3).bool()),
+        torch.tensor([9, 9]),
+        0,
+    )
+    assert math.isfinite(found.perplexity.value)
+
+
+def test_resamples_draw_with_replacement() -> None:
+    draws = resamples(6, seed=0)
+    assert (draws.sum(1) == 6).all()
+    assert (draws == resamples(6, seed=0)).all()
+    assert abs(draws.mean() - 1) < 0.05
+
+
+def test_greedy_generation_equals_uncached_argmax() -> None:
+    model = tiny_lm()
+    variant = model.without(parse_cut("1:3"), random_standins("1:3"))
+    prompt = "w5 w17 w30 w4"
+    texts: list[str] = []
+    found = generate(variant, prompt, new_tokens=6, variant="ghost", on_text=texts.append)
+    ids = model.tokenizer(prompt, return_tensors="pt").input_ids
+    prompt_length = ids.shape[1]
+    for _ in range(6):
+        ids = torch.cat([ids, variant.hf(ids, use_cache=False).logits[:, -1:].argmax(-1)], dim=1)
+    expected = model.tokenizer.decode(ids[0, prompt_length:], skip_special_tokens=True)
+    assert expected.startswith(found.text)
+    assert texts[-1] == found.text
+    assert found.tokens == len(texts) <= 6
+
+
+def test_sampling_depends_on_the_seed_alone() -> None:
+    model = tiny_lm()
+    options = {"new_tokens": 8, "temperature": 1.5, "top_p": 0.9}
+    first, again, other = (generate(model, "w5 w9", seed=seed, **options).text for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_generation_stops_between_two_tokens() -> None:
+    token = CancelToken()
+    seen: list[ProgressUpdate] = []
+
+    def sink(update: ProgressUpdate) -> None:
+        seen.append(update)
+        if len(seen) == 3:
+            token.cancel()
+
+    with pytest.raises(Cancelled):
+        generate(tiny_lm(), "w5", new_tokens=50, progress=Progress(sink, token))
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tokens_asked", "says"), [("", 4, "empty"), ("w5", 200, "context of 128")]
+)
+def test_impossible_prompts_are_refused(prompt: str, tokens_asked: int, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        generate(tiny_lm(), prompt, new_tokens=tokens_asked)
+
+
+def test_depth_of_variants() -> None:
+    assert [v.depth for v in variants_of(tiny_lm())] == [
+        DEPTH - len(parse_cut(c).dropped) for c in CUTS for _ in "ab"
+    ]

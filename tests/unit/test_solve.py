@@ -1,0 +1,184 @@
+"""Ridge, minimum norm, cross-validation: each closed form against an independent route."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+
+from ghostlab.calibration.moments import BlockMoments, Moments, total
+from ghostlab.cut import Block
+from ghostlab.errors import ConfigError, NumericsError
+from ghostlab.recovery.linear import fit_linear
+from ghostlab.recovery.lowrank import truncated_svd
+from ghostlab.recovery.registry import METHODS, find_method
+from ghostlab.recovery.solve import RELATIVE_RIDGES, choose_ridge, solve
+from ghostlab.spec import RecoverySpec
+
+pytestmark = pytest.mark.unit
+WIDTH = 7
+
+
+def data(n: int, seed: int = 0, noise: float = 0.5) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    scale = torch.logspace(0, 2, WIDTH, dtype=torch.float64)
+    x = torch.randn(n, WIDTH, generator=generator, dtype=torch.float64) * scale + 1
+    true = (
+        torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
+        / scale[:, None]
+    )
+    return x, x @ true + 2 + noise * torch.randn(n, WIDTH, generator=generator, dtype=torch.float64)
+
+
+def folds_of(x: torch.Tensor, d: torch.Tensor, count: int) -> list[Moments]:
+    return [Moments.of(a, b) for a, b in zip(x.chunk(count), d.chunk(count), strict=True)]
+
+
+def block_data(x: torch.Tensor, d: torch.Tensor, folds: int, windows: int = 10) -> BlockMoments:
+    before = x.reshape(windows, -1, WIDTH)
+    collected = BlockMoments.empty(Block(0, 1), folds, WIDTH)
+    collected.add(before, before + d.reshape(windows, -1, WIDTH), torch.arange(windows) * folds // windows)
+    return collected
+
+
+def test_minimum_norm_equals_lstsq_with_full_rank() -> None:
+    x, d = data(100)
+    expected = torch.linalg.lstsq(x, d, driver="gelsd").solution
+    torch.testing.assert_close(solve(x.T @ x, x.T @ d, 0.0), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_minimum_norm_with_fewer_tokens_than_channels() -> None:
+    x, d = data(4)
+    expected = torch.linalg.pinv(x) @ d
+    torch.testing.assert_close(solve(x.T @ x, x.T @ d, 0.0), expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 1e4])
+def test_ridge_equals_scikit_learn(ridge: float) -> None:
+    x, d = data(60)
+    expected = Ridge(alpha=ridge, fit_intercept=False, solver="svd").fit(x.numpy(), d.numpy()).coef_.T
+    torch.testing.assert_close(
+        solve(x.T @ x, x.T @ d, ridge), torch.from_numpy(expected), rtol=1e-8, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 0.5])
+def test_affine_fit_equals_scikit_learn_with_intercept(ridge: float) -> None:
+    x, d = data(200)
+    x, d = x.float(), d.float()  # what a model hands over
+    fitted = fit_linear(block_data(x, d, folds=2), RecoverySpec("affine", ridge=str(ridge)), bias=True)
+    x, d = x.double(), ((x + d) - x).double()
+    scale = float((x - x.mean(0)).square().sum()) / WIDTH
+    reference = Ridge(alpha=max(ridge * scale, 1e-12), solver="svd").fit(x.numpy(), d.numpy())
+    standin = fitted.standin
+    assert standin is not None
+    assert standin.bias is not None
+    torch.testing.assert_close(standin.matrix(), torch.from_numpy(reference.coef_.T), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(
+        standin.bias.double(), torch.from_numpy(reference.intercept_), rtol=1e-4, atol=1e-3
+    )
+    error = torch.from_numpy(reference.predict(x.numpy())) - d
+    assert fitted.explained_train == pytest.approx(
+        1 - float(error.square().sum() / d.square().sum()), abs=1e-5
+    )
+
+
+def test_gradient_descent_ends_where_the_closed_form_is() -> None:
+    x, d = data(80)
+    x = x / x.square().mean(0).sqrt()
+    ridge = 3.0
+    matrix = torch.zeros(WIDTH, WIDTH, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([matrix], max_iter=500, tolerance_grad=1e-12, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        optimiser.zero_grad()
+        loss = (x @ matrix - d).square().sum() + ridge * matrix.square().sum()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    torch.testing.assert_close(matrix.detach(), solve(x.T @ x, x.T @ d, ridge), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_cross_validation_equals_refitting_without_each_fold(centre: bool) -> None:
+    x, d = data(40, noise=30.0)
+    folds = folds_of(x, d, 4)
+    chosen = choose_ridge("auto", folds, centre=centre)
+    shares = []
+    for relative in RELATIVE_RIDGES:
+        error = gap = 0.0
+        for index in range(4):
+            keep = torch.arange(40) // 10 != index
+            tx, td, vx, vd = x[keep], d[keep], x[~keep], d[~keep]
+            mx, md = (tx.mean(0), td.mean(0)) if centre else (0 * tx[0], 0 * td[0])
+            gram = (tx - mx).T @ (tx - mx)
+            matrix = torch.linalg.solve(
+                gram + relative * gram.trace() / WIDTH * torch.eye(WIDTH).double(), (tx - mx).T @ (td - md)
+            )
+            error += float(((vx - mx) @ matrix - (vd - md)).square().sum())
+            gap += float((vd - md).square().sum())
+        shares.append(1 - error / gap)
+    assert chosen.curve == pytest.approx(shares, rel=1e-6, abs=1e-8)
+    assert chosen.relative == RELATIVE_RIDGES[max(range(len(shares)), key=shares.__getitem__)]
+
+
+def test_ridge_settings() -> None:
+    x, d = data(50)
+    folds = folds_of(x, d, 2)
+    scale = float(total(folds).gram.trace()) / WIDTH
+    assert choose_ridge("abs:0.5", folds, centre=False).added == 0.5
+    assert choose_ridge("1e-3", folds, centre=False).added == pytest.approx(1e-3 * scale)
+    assert choose_ridge("auto", folds[:1], centre=False).warning
+    with pytest.raises(ConfigError, match="not understood"):
+        choose_ridge("plenty", folds, centre=False)
+
+
+def test_few_tokens_are_warned_about() -> None:
+    x, d = data(10)
+    fitted = fit_linear(block_data(x, d, 2, windows=2), RecoverySpec("ghost"), bias=False)
+    assert any("Only 10 calibration tokens" in warning for warning in fitted.warnings)
+    x, d = data(100)
+    assert not fit_linear(block_data(x, d, 2), RecoverySpec("ghost"), bias=False).warnings
+
+
+def test_moments_that_are_no_numbers_are_refused() -> None:
+    gram = torch.eye(3).double()
+    gram[0, 0] = torch.nan
+    with pytest.raises(NumericsError):
+        solve(gram, torch.eye(3).double(), 0.0)
+
+
+def test_truncated_svd_is_the_best_of_its_rank() -> None:
+    matrix = torch.randn(6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values = torch.linalg.svdvals(matrix)
+    for rank in (1, 3, 6):
+        down, up = truncated_svd(matrix, rank)
+        assert down.shape == (6, rank)
+        error = torch.linalg.norm(matrix - down @ up)
+        assert float(error) == pytest.approx(float(values[rank:].square().sum().sqrt()), abs=1e-12)
+    with pytest.raises(ConfigError, match="at most 6"):
+        truncated_svd(matrix, 7)
+
+
+def test_a_low_rank_affine_fit_has_the_bias_that_belongs_to_it() -> None:
+    x, d = data(200)
+    collected = block_data(x.float(), d.float(), 2)
+    fitted = fit_linear(collected, RecoverySpec("affine", rank=2, ridge="0"), bias=True)
+    assert fitted.standin is not None
+    assert fitted.standin.bias is not None
+    assert fitted.standin.parameters_added == 2 * WIDTH * 2 + WIDTH
+    residual = x + d - fitted.standin(x.float()).double()
+    assert residual.mean(0).abs().max() < 1e-3, "the mean must be met whatever the rank"
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_registry_entries_are_complete(name: str) -> None:
+    method = find_method(name)
+    assert method.name == name
+    assert all((method.title, method.summary, method.formula, method.source))
+
+
+def test_unknown_methods_are_listed_against() -> None:
+    with pytest.raises(ConfigError, match="ghost"):
+        find_method("ghots")
