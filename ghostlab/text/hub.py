@@ -14,6 +14,7 @@ from ghostlab.text.files import pick_column
 
 PREFIX = "hf:"
 _FORM = "Write hf:org/name:split, hf:org/name/config:split or hf:org/name/config:split:column."
+_PART = re.compile(r"[\w.-]+")
 _NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*){0,2}")
 
 
@@ -39,7 +40,7 @@ class HubText:
             TextError: If it has another form.
         """
         name, *rest = source.removeprefix(PREFIX).split(":")
-        if not _NAME.fullmatch(name) or len(rest) > 2 or not all(rest):
+        if not _NAME.fullmatch(name) or len(rest) > 2 or not all(map(_PART.fullmatch, rest)):
             raise TextError(f"'{source}' does not name a data set.", _FORM)
         return cls(name, rest[0] if rest else "train", rest[1] if len(rest) == 2 else None)
 
