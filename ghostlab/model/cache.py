@@ -10,8 +10,9 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +43,15 @@ def remembered_sha256(path: Path, memo: Path) -> str:
         return str(entry["sha256"])
     size, mtime_ns = _stamp(status)
     digest = file_sha256(path)
-    write_json(memo, {**known, key: {"size": size, "mtime_ns": mtime_ns, "sha256": digest}})
+    with suppress(OSError):  # a shortcut only; a cache that cannot be written is reported by build_entry
+        write_json(memo, {**known, key: {"size": size, "mtime_ns": mtime_ns, "sha256": digest}})
     return digest
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write ``value`` as JSON so that no reader ever sees half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     partial.write_text(json.dumps(value, indent=1), encoding="utf-8")
     partial.replace(path)
 
@@ -72,7 +74,8 @@ def read_entry(folder: Path) -> dict[str, Any] | None:
                 return None
             entry["mtime_ns"], changed = mtime_ns, True
     if changed:
-        write_json(folder / MANIFEST, manifest)
+        with suppress(OSError):  # a read-only cache is hashed on each use
+            write_json(folder / MANIFEST, manifest)
     return dict(manifest["notes"])
 
 

@@ -14,7 +14,7 @@ from ghostlab.text.files import pick_column
 
 PREFIX = "hf:"
 _FORM = "Write hf:org/name:split, hf:org/name/config:split or hf:org/name/config:split:column."
-_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*){0,2}")
+_SOURCE = re.compile(r"(?P<name>\w[\w.-]*(/\w[\w.-]*){0,2})(:(?P<split>[\w.-]+)(:(?P<column>[^:]+))?)?")
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class HubText:
         Raises:
             TextError: If it has another form.
         """
-        name, *rest = source.removeprefix(PREFIX).split(":")
-        if not _NAME.fullmatch(name) or len(rest) > 2 or not all(rest):
+        found = _SOURCE.fullmatch(source.removeprefix(PREFIX))
+        if found is None:
             raise TextError(f"'{source}' does not name a data set.", _FORM)
-        return cls(name, rest[0] if rest else "train", rest[1] if len(rest) == 2 else None)
+        return cls(found["name"], found["split"] or "train", found["column"])
 
     def candidates(self) -> list[tuple[str, str | None]]:
         """Ways to read the name as data set and configuration: ``a/b`` is org/name, else name/config."""

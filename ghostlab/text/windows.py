@@ -179,7 +179,7 @@ def _cut(
 def _tokenise(
     text: str, tokenizer: PreTrainedTokenizerBase, wanted: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """At least ``wanted`` tokens of ``text`` where it has them, and the bytes of text up to each one's end."""
+    """At least ``wanted`` tokens of ``text`` where it has them, and the bytes up to each one's end."""
     tokens = ends = torch.zeros(0, dtype=torch.long)
     start = 0
     while len(tokens) < wanted and start < len(text):

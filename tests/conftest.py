@@ -1,0 +1,27 @@
+"""Fixtures that several levels share. The real model and text are loaded once and are read-only."""
+
+import pytest
+
+from ghostlab.model.lm import Model
+from ghostlab.model.load import load_model
+from ghostlab.settings import Settings
+from ghostlab.text.corpora import load_text
+from ghostlab.text.documents import Text
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    """The user's own settings, so that the embedded model is converted once and not once per test run."""
+    return Settings.from_env()
+
+
+@pytest.fixture(scope="session")
+def embedded_model(settings: Settings) -> Model:
+    """SmolLM2-135M-Instruct in float32. Never change it: cut a variant."""
+    return load_model("embedded", settings=settings)
+
+
+@pytest.fixture(scope="session")
+def wikipedia(settings: Settings) -> Text:
+    """The default text."""
+    return load_text("wikipedia", settings=settings)

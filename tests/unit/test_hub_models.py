@@ -1,0 +1,123 @@
+"""Models of the hub, fetched by the real client from a server of ours."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub import constants
+
+from ghostlab.errors import (
+    Cancelled,
+    GatedModelError,
+    MemoryLimitError,
+    ModelError,
+    ModelNotFoundError,
+    RemoteCodeError,
+)
+from ghostlab.model import load as load_module
+from ghostlab.model.load import load_model
+from ghostlab.progress import CancelToken, Progress, ProgressUpdate
+from ghostlab.settings import Settings
+from tests.helpers.fake_hub import fake_hub
+from tests.helpers.folders import change_config, save_folder
+
+pytestmark = pytest.mark.unit
+
+CPU = Settings(device="cpu")
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A hub with a good, a gated, a coded and a pickled model; yields what was asked of it."""
+    good = save_folder(tmp_path / "good")
+    (good / "pytorch_model.bin").write_bytes(b"never fetched")
+    coded = save_folder(tmp_path / "coded")
+    change_config(coded, model_type="evil", auto_map={"AutoModelForCausalLM": "x.Evil"})
+    pickled = save_folder(tmp_path / "pickled")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    repos: dict[str, Path | str] = {
+        "org/good": good,
+        "org/coded": coded,
+        "org/pickled": pickled,
+        "org/gated": "GatedRepo",
+    }
+    with fake_hub(repos) as (address, requested):
+        _point_to(address, tmp_path / "cache", monkeypatch)
+        yield requested
+
+
+def _point_to(address: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_a_hub_model_is_fetched_loaded_and_needs_no_network_the_next_time(
+    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[ProgressUpdate] = []
+    model = load_model("org/good", settings=CPU, progress=Progress(seen.append))
+    assert model.name == "org/good"
+    assert any("Downloading" in update.message for update in seen)
+    assert not any(path.endswith(".bin") for path in hub)
+    _point_to("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
+    again = load_model("org/good", settings=CPU)
+    first, second = model.hf.state_dict(), again.hf.state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_reasons_why_a_hub_model_is_refused(hub: list[str]) -> None:
+    with pytest.raises(GatedModelError, match=r"licence.*HF_TOKEN"):
+        load_model("org/gated", settings=CPU)
+    with pytest.raises(ModelNotFoundError, match="no model 'org/unknown'"):
+        load_model("org/unknown", settings=CPU)
+    with pytest.raises(ModelNotFoundError, match="no revision 'v9'"):
+        load_model("org/good", revision="v9", settings=CPU)
+    with pytest.raises(RemoteCodeError):
+        load_model("org/coded", settings=CPU)
+    with pytest.raises(ModelError, match="safetensors"):
+        load_model("org/pickled", settings=CPU)
+
+
+def test_without_network_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _point_to("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
+    with pytest.raises(ModelNotFoundError, match="cannot be reached"):
+        load_model("org/good", settings=CPU)
+
+
+def test_memory_is_checked_before_weights_are_fetched(
+    hub: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> None:
+        raise MemoryLimitError("too large")
+
+    monkeypatch.setattr(load_module, "check_memory", refuse)
+    with pytest.raises(MemoryLimitError):
+        load_model("org/good", settings=CPU)
+    assert any("config.json" in path for path in hub)
+    assert not any("safetensors" in path for path in hub)
+
+
+def test_a_stop_ends_the_download(hub: list[str]) -> None:
+    token = CancelToken()
+
+    def stop(update: ProgressUpdate) -> None:
+        if "Downloading" in update.message:
+            token.cancel()
+
+    with pytest.raises(Cancelled):
+        load_model("org/good", settings=CPU, progress=Progress(stop, token))
+
+
+def test_a_folder_of_the_same_name_is_not_taken_for_a_hub_model_in_public(
+    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public = Settings.from_env({"GHOSTLAB_PROFILE": "public", "GHOSTLAB_DEVICE": "cpu"})
+    save_folder(tmp_path / "org" / "private")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelNotFoundError, match="no model 'org/private'"):
+        load_model("org/private", settings=public)
