@@ -74,7 +74,7 @@ def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> 
     known = [(role, value) for role, value in values if value is not None and math.isfinite(value)]
     if not known:
         return []
-    marker = {"symbol": _SYMBOLS[label], "size": 12, "line": {"width": 2}}
+    symbol = _SYMBOLS[label]
     dots = go.Scatter(
         x=[value for _, value in known],
         y=[role.name for role, _ in known],
@@ -82,19 +82,16 @@ def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> 
         legendgroup=label,
         showlegend=False,
         mode="markers",
-        marker={**marker, "color": [role.colour for role, _ in known]},
+        marker={
+            "symbol": symbol,
+            "size": 11,
+            "line": {"width": 2 if symbol.endswith("open") else 0},
+            "color": [role.colour for role, _ in known],
+        },
         customdata=[percent(value) for _, value in known],
         hovertemplate=f"%{{y}}, {label}: %{{customdata}}<extra></extra>",
     )
-    key = go.Scatter(
-        x=[None],
-        y=[known[0][0].name],
-        name=label,
-        legendgroup=label,
-        mode="markers",
-        marker={**marker, "color": style.INK},
-    )
-    return [dots, key]
+    return [dots, style.key(label, dots).update(y=[known[0][0].name])]
 
 
 def channel_error(
@@ -104,7 +101,7 @@ def channel_error(
     rows = [(role, report.channel_error) for role, report in reports(runs, block) if report.channel_error]
     if not rows:
         return style.empty("Error per channel was not recorded.")
-    traces = []
+    traces, seen = [], [error for _, errors in rows for error in errors]
     for role, errors in rows:
         channels = np.argsort(errors)[::-1] if order == "sorted" else np.arange(len(errors))
         xs = np.arange(1, len(errors) + 1) if order == "sorted" else channels
@@ -115,36 +112,37 @@ def channel_error(
         traces,
         height=style.LINE_HEIGHT,
         x={"title": title},
-        y={"title": "relative error of the channel", "type": "log", "tickformat": "~g"},
+        y={"title": "relative error", **style.log_ticks(seen)},
         showlegend=True,
     )
 
 
 def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
     """Relative error at each position in the window; ordinary tokens alone as thin lines."""
-    traces, seen = [], []
-    for role, report in reports(runs, block):
-        for name, errors in (
-            (role.name, report.position_error),
-            (f"{role.name}, ordinary tokens", report.position_error_ordinary),
-        ):
-            if not style.finite(errors):
-                continue
-            ordinary = name != role.name
-            seen += style.finite(errors)
-            look = {"width": 1, "dash": "dot"} if ordinary else {}
-            hover = f"{name}, position %{{x}}: %{{y:.3~g}}<extra></extra>"
-            trace = _line(role, np.arange(len(errors)), errors, hover, name=name)
-            traces.append(trace.update(line=look))
-    if not traces:
+    rows = [(role, report) for role, report in reports(runs, block) if style.finite(report.position_error)]
+    if not rows:
         return style.empty("Error per position was not recorded.")
+    traces, ordinary, seen = [], [], []
+    for role, report in rows:
+        seen += style.finite([*report.position_error, *report.position_error_ordinary])
+        traces.append(_by_position(role, role.name, report.position_error))
+        if style.finite(report.position_error_ordinary):
+            thin = _by_position(role, f"{role.name}, ordinary tokens", report.position_error_ordinary)
+            thin.update(line={"width": 1.2, "dash": "dot"}, showlegend=False, legendgroup="ordinary tokens")
+            ordinary.append(thin)
+    keys = [style.key("ordinary tokens", ordinary[0])] if ordinary else []
     return style.figure(
-        traces,
+        [*ordinary, *traces, *keys],
         height=style.LINE_HEIGHT,
         x={"title": "position in the window"},
-        y={"title": "relative error at the position", **style.log_ticks(style.axis_type(seen))},
+        y={"title": "relative error", **style.wide_axis(seen)},
         showlegend=True,
     )
+
+
+def _by_position(role: Role, name: str, errors: Sequence[float | None]) -> go.Scatter:
+    hover = f"{name}, position %{{x}}: %{{y:.3~g}}<extra></extra>"
+    return _line(role, np.arange(len(errors)), errors, hover, name=name)
 
 
 def _line(role: Role, x: Any, y: Any, hover: str, **options: Any) -> go.Scatter:

@@ -48,6 +48,14 @@ def percent(share: float | None) -> str:
     return ("0" if float(text.replace(",", "")) == 0 else text).replace("-", MINUS) + " %"
 
 
+def points(share: float) -> str:
+    """A difference of shares in percentage points: ``8 points``, ``0.4 points``, ``1 point``."""
+    if not math.isfinite(share):
+        return f"{NONE} points"
+    size = f"{100 * share:.{1 if abs(share) < 0.0995 else 0}f}".removesuffix(".0").replace("-", MINUS)
+    return f"{size} point" if size == "1" else f"{size} points"
+
+
 def fold(ratio: float) -> str:
     """``26-fold``; one decimal below ten."""
     if not math.isfinite(ratio):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import number, percent
+from ghostlab.plots.formats import number
 from ghostlab.plots.style import Role
 from ghostlab.records import OperatorReport, RecoveryRun
 
@@ -80,30 +80,20 @@ def energy_split(report: OperatorReport) -> go.Figure:
             name=f"{part} ({letter})",
             orientation="h",
             marker_color=colour,
-            text=[percent(split.get(part)) for split in shares.values()],
-            textposition="auto",
-            insidetextfont_color="white",
+            **style.bar_texts([split.get(part, math.nan) for split in shares.values()]),
             hovertemplate=f"{part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
         )
         for part, (letter, colour) in _PARTS.items()
     ]
-    scale = style.axis_type(values)
+    wide = style.axis_type(values) == "log"
+    scale = {"type": "log", "dtick": 1} if wide else {"range": style.share_range(values)}
     return style.figure(
         bars,
-        height=240,
-        x={
-            "title": "energy as a share of that of M",
-            "type": scale,
-            "tickformat": ".0%",
-            "dtick": _tick(scale),
-        },
+        height=260,
+        x={"title": "energy as a share of that of M", "tickformat": ".0%", **scale},
         y={"autorange": "reversed"},
         barmode="group",
     )
-
-
-def _tick(scale: str) -> int | None:
-    return 1 if scale == "log" else None
 
 
 def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
@@ -117,8 +107,8 @@ def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
         return style.empty("No recovery of this block has an operator to compare.")
     names = [role.name for role, _ in rows]
     kinds = (
-        ("as fitted", [split.explained for _, split in rows], 1.0),
-        ("best symmetric operator", [split.explained_symmetric for _, split in rows], 0.45),
+        ("as fitted", [split.explained for _, split in rows], ""),
+        ("best symmetric operator", [split.explained_symmetric for _, split in rows], "/"),
     )
     bars = [
         go.Bar(
@@ -126,17 +116,18 @@ def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
             y=names,
             name=label,
             orientation="h",
-            marker={"color": [role.colour for role, _ in rows], "opacity": opacity},
-            text=[percent(value) for value in values],
-            textposition="auto",
+            marker={"color": [role.colour for role, _ in rows], "pattern": {"shape": shape, "size": 6}},
+            opacity=0.6 if shape else 1,
+            **style.bar_texts(values),
             hovertemplate=f"%{{y}}, {label}: %{{text}} of the gap explained<extra></extra>",
         )
-        for label, values, opacity in kinds
+        for label, values, shape in kinds
     ]
+    every = [value for _, values, _ in kinds for value in values]
     return style.figure(
         bars,
         height=style.bars_height(2 * len(rows)),
-        x={"title": "explained share of the gap (held-out)", "tickformat": ".0%", "rangemode": "tozero"},
+        x={"title": "explained share of the gap", "tickformat": ".0%", "range": style.share_range(every)},
         y={"autorange": "reversed"},
         barmode="group",
         bargap=0.25,
@@ -170,6 +161,18 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
     return style.figure(
         [circle, dots],
         height=430,
-        x={"title": "real part", "constrain": "domain"},
-        y={"title": "imaginary part", "scaleanchor": "x", "scaleratio": 1, "constrain": "domain"},
+        x={"title": "real part", "constrain": "domain", "range": _around(real)},
+        y={
+            "title": "imaginary part",
+            "scaleanchor": "x",
+            "scaleratio": 1,
+            "constrain": "domain",
+            "range": _around(imaginary),
+        },
+        legend={"x": 0.5, "xanchor": "center"},
     )
+
+
+def _around(values: np.ndarray[Any, Any]) -> list[float]:
+    """A range that holds the values and the unit circle."""
+    return [min(-1.1, 1.1 * float(values.min())), max(1.1, 1.1 * float(values.max()))]

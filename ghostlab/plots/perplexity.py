@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import interval, number, percent
+from ghostlab.plots.formats import interval, number
 from ghostlab.plots.style import Role
-from ghostlab.records import RecoveryRun, Scores
+from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
 
 Reference = Literal["original", "pruned"]
@@ -37,32 +37,37 @@ def perplexity(result: RunResult) -> go.Figure:
     values = [metric.value for metric in metrics]
     if not style.finite(values):
         return style.empty("No perplexity was measured.")
-    scale = style.axis_type(values)
-    names = [role.name for role, _ in rows]
-    bars = go.Bar(
-        x=values,
-        y=names,
-        orientation="h",
-        marker_color=[role.colour for role, _ in rows],
-        error_x={
-            "array": [metric.high - metric.value for metric in metrics],
-            "arrayminus": [metric.value - metric.low for metric in metrics],
-            "color": style.GUIDE,
-            "thickness": 2,
-        },
-        customdata=[interval(metric) for metric in metrics],
-        hovertemplate="%{y}: perplexity %{customdata}<extra></extra>",
-    )
-    ends = [max([value, *style.finite([m.high])]) for value, m in zip(values, metrics, strict=True)]
-    labels = _labels(ends, names, [number(value) for value in values])
+    scale = style.wide_axis(values)
+    ends = [max([value, *style.finite([metric.high])]) for value, metric in zip(values, metrics, strict=True)]
+    labels = _labels(ends, [role.name for role, _ in rows], [number(value) for value in values])
     top = max(style.finite(ends))
-    span = [0, math.log10(top) * 1.25] if scale == "log" else [0, top * 1.25]
+    span = [0, math.log10(top) * 1.25] if scale["type"] == "log" else [0, top * 1.25]
     return style.figure(
-        [bars, labels],
+        [*(_bar(role, scores.perplexity) for role, scores in rows), labels],
         height=style.bars_height(len(rows)),
-        x={"title": "perplexity on held-out text", "range": span, **style.log_ticks(scale)},
+        x={"title": "perplexity on held-out text", **scale, "range": span},
         y={"autorange": "reversed"},
         showlegend=False,
+        barmode="overlay",
+    )
+
+
+def _bar(role: Role, metric: Metric) -> go.Bar:
+    """One variant's bar, paler than its error bar so that the whole interval shows."""
+    return go.Bar(
+        x=[metric.value],
+        y=[role.name],
+        name=role.name,
+        orientation="h",
+        marker={"color": role.colour, "opacity": 0.5},
+        error_x={
+            "array": [metric.high - metric.value],
+            "arrayminus": [metric.value - metric.low],
+            "color": role.colour,
+            "thickness": 2.5,
+            "width": 6,
+        },
+        hovertemplate=f"{role.name}: perplexity {interval(metric)}<extra></extra>",
     )
 
 
@@ -91,9 +96,7 @@ def gap_closed(result: RunResult) -> go.Figure:
         y=[role.name for role, _ in rows],
         orientation="h",
         marker_color=[role.colour for role, _ in rows],
-        text=[percent(share) for share in shares],
-        textposition="auto",
-        insidetextfont_color="white",
+        **style.bar_texts(shares),
         customdata=[interval(run.perplexity) for _, run in rows],
         hovertemplate="%{y}: %{text} of the gap closed<br>perplexity %{customdata}<extra></extra>",
     )
@@ -101,9 +104,9 @@ def gap_closed(result: RunResult) -> go.Figure:
         [bars],
         height=style.bars_height(len(rows)),
         x={
-            "title": "share of lost log-likelihood regained",
+            "title": "share of the lost log-likelihood",
             "tickformat": ".0%",
-            "range": _share_range(shares),
+            "range": style.share_range(shares, whole=True),
         },
         y={"autorange": "reversed"},
     )
@@ -112,19 +115,13 @@ def gap_closed(result: RunResult) -> go.Figure:
     return made
 
 
-def _share_range(shares: list[float]) -> list[float]:
-    low, high = min(0.0, *shares), max(1.0, *shares)
-    pad = 0.08 * (high - low)
-    return [low - pad, high + pad]
-
-
 def by_position(result: RunResult, unit: Literal["nll", "perplexity"] = "nll") -> go.Figure:
     """Likelihood by position in the window; a running mean over neighbouring positions."""
     rows = [(role, scores.position_nll) for role, scores in variants(result) if scores.position_nll]
     if not rows:
         return style.empty("Likelihood by position was not recorded.")
     width = max(1, len(rows[0][1]) // 32)
-    title = "negative log-likelihood (nats per token)" if unit == "nll" else "perplexity"
+    title = "nats per token" if unit == "nll" else "perplexity"
     traces, seen = [], []
     for role, nll in rows:
         smooth = running_mean(np.asarray(nll, dtype=float), width)
@@ -137,13 +134,13 @@ def by_position(result: RunResult, unit: Literal["nll", "perplexity"] = "nll") -
                 x=xs, y=values, name=role.name, mode="lines", line=style.line(role), hovertemplate=hover
             )
         )
-    scale = style.axis_type(seen) if unit == "perplexity" else "linear"
-    note = f" (mean of {width} neighbours)" if width > 1 else ""
+    scale = style.wide_axis(seen) if unit == "perplexity" else {}
+    note = f" (mean of {width})" if width > 1 else ""
     return style.figure(
         traces,
         height=style.LINE_HEIGHT,
-        x={"title": f"predicted token's position in the window{note}"},
-        y={"title": title, **style.log_ticks(scale)},
+        x={"title": f"position in the window{note}"},
+        y={"title": title, **scale},
         showlegend=True,
     )
 
@@ -189,7 +186,7 @@ def window_differences(result: RunResult, reference: Reference = "pruned") -> go
     made = style.figure(
         traces,
         height=style.bars_height(len(rows)) + 30,
-        x={"title": f"nats per token more than {reference}, window by window"},
+        x={"title": f"nats per token above {reference}"},
         y={"autorange": "reversed"},
         showlegend=False,
     )

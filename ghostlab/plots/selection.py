@@ -59,14 +59,14 @@ def scores(selection: SelectionInfo | None) -> go.Figure:
         [path, *dots],
         height=style.LINE_HEIGHT,
         x={
-            "title": "candidate, by its block indices",
+            "title": f"candidate ({better})",
             "type": "category",
             "categoryorder": "array",
             "categoryarray": selection.labels,
         },
         y={
-            "title": f"{selection.criterion} score ({better})",
-            **style.log_ticks(style.axis_type(selection.scores)),
+            "title": f"{selection.criterion} score",
+            **style.wide_axis(selection.scores),
         },
         showlegend=True,
     )

@@ -18,6 +18,7 @@ _FLOOR = 1e-6
 """Singular values below this share of the greatest are rounding and would only stretch the axis."""
 _ZERO_AT = 0.5
 """Where rank 0 stands on the log axis."""
+_FITTED = "calibration (fitted on)"
 _TALL = style.LINE_HEIGHT + 60
 
 
@@ -27,12 +28,14 @@ def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     if not rows:
         return style.empty(_NOTHING)
     top = max(max(values) for _, values in rows)
-    traces = [_by_index(role, [v if v > _FLOOR * top else None for v in values]) for role, values in rows]
+    kept = [(role, [v if v > _FLOOR * top else None for v in values]) for role, values in rows]
+    traces = [_by_index(role, values) for role, values in kept]
+    shown = [value for _, values in kept for value in values]
     return style.figure(
         traces,
         height=style.LINE_HEIGHT,
-        x={"title": "singular value, greatest first"},
-        y={"title": "size", "type": "log", "tickformat": "~g", "dtick": 1},
+        x={"title": "direction, greatest first"},
+        y={"title": "singular value", **style.log_ticks(shown)},
         showlegend=True,
     )
 
@@ -82,16 +85,17 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     if not rows:
         return style.empty(_NOTHING)
     traces = [trace for role, report in rows for trace in _curves(role, report)]
+    keys = [style.key(_FITTED, trace) for trace in traces if trace.legendgroup == _FITTED][:1]
     ranks, channels = rows[0][1].truncated_svd.ranks, _channels(rows[0][1])
     ticks = [rank for rank in (0, *(2**n for n in range(0, 20, 2))) if ranks[0] <= rank <= ranks[-1]]
     places = [_place(rank) for rank in ticks]
     made = style.figure(
-        [*traces, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
+        [*traces, *keys, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
         height=_TALL,
         x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [count(r) for r in ticks]},
         y={"title": "explained share of the gap", "tickformat": ".0%", "range": _explained_range(rows)},
         showlegend=True,
-        legend={"y": 1.2},
+        legend={"y": 1.22},
     )
     added = [count(rank_parameters(rank, channels)) for rank in ticks]
     made.update_layout(xaxis2=_upper_axis(places, added))
@@ -122,12 +126,14 @@ def _channels(report: OperatorReport) -> int:
 
 def _curves(role: Role, report: OperatorReport) -> list[go.Scatter]:
     curve, channels = report.truncated_svd, _channels(report)
-    kinds = [("held-out", curve.explained, role.dash, 2), ("calibration", curve.explained_train, "dot", 1.2)]
+    kinds = [("held-out", curve.explained, role.dash, 2), (_FITTED, curve.explained_train, "dot", 1.2)]
     return [
         go.Scatter(
             x=[_place(rank) for rank in curve.ranks],
             y=values,
-            name=f"{role.name}, {kind}",
+            name=role.name,
+            legendgroup=kind if kind == _FITTED else role.name,
+            showlegend=kind != _FITTED,
             mode="lines+markers" if kind == "held-out" else "lines",
             marker={"symbol": role.symbol, "size": 7},
             line={"color": role.colour, "dash": dash, "width": width},

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
+from ghostlab.plots.formats import percent
 from ghostlab.records import RecoveryRun
 
 INK = "#747982"
@@ -38,15 +39,15 @@ class Role:
     symbol: str
 
 
-ORIGINAL = Role("original", "#7f8794", "dot", "square")
-PRUNED = Role("pruned", "#d9570a", "dash", "x")
+ORIGINAL = Role("original", "#7f8794", "2px,3px", "square")
+PRUNED = Role("pruned", "#d9570a", "5px,3px", "x")
 _RECOVERIES = (
     ("#2f86d6", "solid", "circle"),
-    ("#11a37f", "longdash", "diamond"),
-    ("#c873b4", "dashdot", "triangle-up"),
-    ("#c99700", "longdashdot", "triangle-down"),
+    ("#11a37f", "10px,3px", "diamond"),
+    ("#c873b4", "7px,3px,2px,3px", "triangle-up"),
+    ("#c99700", "10px,3px,3px,3px", "triangle-down"),
     ("#5a5fd0", "solid", "star"),
-    ("#8a6a4f", "longdash", "hexagon"),
+    ("#8a6a4f", "3px,2px", "hexagon"),
 )
 
 
@@ -66,7 +67,10 @@ _AXIS: dict[str, Any] = {
     "linecolor": GRID,
     "zeroline": False,
     "automargin": True,
-    "title": {"standoff": 10},
+    "title": {"standoff": 10, "font": {"size": 13}},
+    "ticks": "outside",
+    "ticklen": 5,
+    "tickcolor": "rgba(0,0,0,0)",
     "exponentformat": "power",
     "minor": {"showgrid": False},
 }
@@ -78,7 +82,14 @@ TEMPLATE = go.layout.Template(
         "margin": {"l": 48, "r": 16, "t": 16, "b": 40},
         "xaxis": _AXIS,
         "yaxis": _AXIS,
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "itemsizing": "constant",
+        },
         "hoverlabel": {"bgcolor": "#20262f", "bordercolor": "#20262f", "font": {"color": "#f2f4f7"}},
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": INK, "activecolor": SYMMETRIC},
         "bargap": 0.35,
@@ -119,9 +130,17 @@ def axis_type(values: Iterable[float | None]) -> Literal["log", "linear"]:
     return "log" if wide else "linear"
 
 
-def log_ticks(scale: str) -> dict[str, Any]:
-    """Tick labels of an axis over plain numbers: 1, 10, 100 rather than powers while they stay short."""
-    return {"type": scale, "dtick": 1, "tickformat": "~g"} if scale == "log" else {"type": scale}
+def log_ticks(values: Iterable[float | None]) -> dict[str, Any]:
+    """A log axis labelled 1, 10, 100, or 1, 2, 5, 10 when ``values`` span less than three decades."""
+    known = [value for value in finite(values) if value > 0]
+    narrow = bool(known) and max(known) < 1e3 * min(known)
+    return {"type": "log", "dtick": "D2" if narrow else 1, "tickformat": "~g"}
+
+
+def wide_axis(values: Iterable[float | None]) -> dict[str, Any]:
+    """Settings of an axis that is log only where :func:`axis_type` asks for it."""
+    known = finite(values)
+    return log_ticks(known) if axis_type(known) == "log" else {"type": "linear"}
 
 
 def symmetric_range(*maps: Sequence[Sequence[float]], quantile: float = 0.995) -> float:
@@ -148,6 +167,34 @@ def line(role: Role, **options: Any) -> dict[str, Any]:
 def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") -> None:
     """A thin dashed line across the figure at a value worth comparing with."""
     draw = made.add_vline if axis == "x" else made.add_hline
-    note = {"annotation_text": label, "annotation_font_size": 12} if label else {}
     place = "top" if axis == "x" else "top left"
-    draw(at, line={"color": GUIDE, "dash": "dot", "width": 1.5}, annotation_position=place, **note)
+    note = {"text": label, "font": {"size": 12}} if label else None
+    options = {"annotation": note, "annotation_position": place} if note else {}
+    draw(at, line={"color": GUIDE, "dash": "dot", "width": 1.5}, **options)
+
+
+def bar_texts(values: Sequence[float]) -> dict[str, Any]:
+    """Settings of bars whose value stands just beyond their end."""
+    return {
+        "text": [percent(value) for value in values],
+        "textposition": "outside",
+        "textfont": {"color": INK},
+        "cliponaxis": False,
+    }
+
+
+def share_range(shares: Iterable[float], whole: bool = False) -> list[float]:
+    """Axis range for bars of shares with their texts; up to 100 % at least when ``whole``."""
+    known = [0.0, *finite(shares), *([1.0] if whole else [])]
+    low, high = min(known), max(known)
+    room = 0.16 * ((high - low) or 1.0)
+    return [low - (room if low < 0 else 0.0), high + room]
+
+
+def key(label: str, like: go.Scatter) -> go.Scatter:
+    """A grey legend entry that stands for every trace of group ``label`` drawn like ``like``."""
+    stand_in = go.Scatter(like).update(
+        x=[None], y=[None], customdata=None, name=label, legendgroup=label, showlegend=True
+    )
+    part = "marker" if like.mode == "markers" else "line"
+    return stand_in.update({part: {"color": INK}})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import count, number, percent
+from ghostlab.plots.formats import count, number, percent, points
 from ghostlab.plots.operator import reports
 from ghostlab.plots.spectrum import rank_parameters
 from ghostlab.records import OperatorReport, RecoveryRun
@@ -58,15 +58,13 @@ def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     if not rows:
         return "No recovery of this block has an operator to compare."
     role, split = max(rows, key=lambda row: row[1].explained)
-    points = 100 * (split.explained - split.explained_symmetric)
+    worth = split.explained - split.explained_symmetric
     ends = f"{percent(split.explained)} against {percent(split.explained_symmetric)} of the gap explained"
-    if abs(points) < 0.5:
+    if abs(worth) < 0.005:
         return f"For {role.name} symmetry costs next to nothing: {ends}."
-    if points < 0:
+    if worth < 0:
         return f"The best symmetric operator does better than {role.name} on held-out text: {ends}."
-    size = number(points, 1 if points < 10 else 2)
-    noun = "point" if size == "1" else "points"
-    return f"For {role.name}, leaving the symmetric set is worth {size} {noun} of explained gap: {ends}."
+    return f"For {role.name}, leaving the symmetric set is worth {points(worth)} of explained gap: {ends}."
 
 
 def eigenvalues(report: OperatorReport) -> str:
@@ -77,7 +75,9 @@ def eigenvalues(report: OperatorReport) -> str:
     sizes = np.abs(values)
     outside, total, top = int((sizes > 1).sum()), count(values.size), number(float(sizes.max()))
     verb = "lies" if outside == 1 else "lie"
-    text = f"{count(outside)} of {total} eigenvalues of W {verb} outside the unit circle, the largest modulus is {top}"
+    text = (
+        f"{count(outside)} of {total} eigenvalues of W {verb} outside the unit circle (largest modulus {top})"
+    )
     turning = values[np.abs(values.imag) > 1e-9 * sizes.max()]
     if not turning.size:
         return f"{text}; all are real: W stretches and does not turn."
@@ -107,8 +107,9 @@ def cumulative_energy(runs: Sequence[RecoveryRun], block: int = 0) -> str:
         return _NONE
     role, energy = rows[0]
     half, most = (int(np.searchsorted(energy, share)) + 1 for share in (0.5, 0.9))
+    verb = "holds" if half == 1 else "hold"
     return (
-        f"{count(half)} of {count(len(energy))} directions hold half of the energy of {role.name}, "
+        f"{count(half)} of {count(len(energy))} directions {verb} half of the energy of {role.name}, "
         f"{count(min(most, len(energy)))} hold 90 %."
     )
 
@@ -134,4 +135,6 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     full = f"the full rank, {count(curve.ranks[-1])}, explains {percent(reached[-1])}"
     if best < len(reached) - 1 and reached[best] - reached[-1] > 0.005:
         full += f", less than rank {count(curve.ranks[best])} with {percent(reached[best])}"
-    return f"{text}." if enough == len(reached) - 1 else f"{text}; {full}."
+    if enough == len(reached) - 1:
+        return f"{text}; every lower rank loses more than a twentieth of that."
+    return f"{text}; {full}."

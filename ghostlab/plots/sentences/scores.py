@@ -9,7 +9,7 @@ import numpy as np
 
 from ghostlab.plots import boundary, style
 from ghostlab.plots import perplexity as figures
-from ghostlab.plots.formats import change, number, percent, plural
+from ghostlab.plots.formats import change, number, percent, plural, points
 from ghostlab.plots.selection import chosen
 from ghostlab.records import BoundaryReport, Metric, RecoveryRun, SelectionInfo
 from ghostlab.results import RunResult
@@ -150,10 +150,10 @@ def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> str:
         text = f"No recovery comes closer than plain dropping; {name} explains {percent(report.explained)}"
     if report.explained_train is None or not math.isfinite(report.explained_train):
         return f"{text}."
-    lost = 100 * (report.explained_train - report.explained)
-    if lost < 0.5:
+    lost = report.explained_train - report.explained
+    if lost < 0.005:
         return f"{text}, as much as on the tokens that it was fitted on."
-    return f"{text}; on the tokens that it was fitted on {number(lost, 2)} points more."
+    return f"{text}; on the tokens that it was fitted on {points(lost)} more."
 
 
 def relative_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str:
