@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from ghostlab.plots import catalog, sentences
-from ghostlab.plots.formats import count, interval, number, percent, plural
+from ghostlab.plots.formats import count, number, percent, plural
 from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
@@ -170,11 +170,12 @@ def _generations(result: RunResult) -> str:
 def _setup(result: RunResult) -> dict[str, str]:
     model, text, cut = result.model, result.text, result.cut
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
+    kept = ", ".join(f"{low}:{high}" for low, high in cut.keep_ranges)
     facts = {
-        "Model": f"{model.name} ({model.family}), {model.layers} blocks of {count(model.hidden_size)} channels, "
+        "Model": f"{model.name} ({model.family}), {model.layers} blocks, {count(model.hidden_size)} channels, "
         f"{count(model.parameters)} parameters, {model.dtype} on {model.device}",
-        "Cut": f"{cut.description}; {count(model.parameters_dropped)} parameters dropped ({percent(share)}); kept "
-        + ", ".join(f"{low}:{high}" for low, high in cut.keep_ranges),
+        "Cut": f"{cut.description}; {count(model.parameters_dropped)} parameters dropped ({percent(share)}); "
+        f"kept {kept}",
         "Fitted on": f"{text.calibration}: {count(text.calibration_tokens)} tokens, folds: {text.folds}",
         "Evaluated on": f"{text.held_out}: {count(text.held_out_tokens)} tokens",
         "Windows": f"{text.length} tokens each, {'with' if text.bos else 'without'} a start token",

@@ -38,6 +38,7 @@ def perplexity(result: RunResult) -> go.Figure:
     if not style.finite(values):
         return style.empty("No perplexity was measured.")
     scale = style.wide_axis(values)
+    scale |= {"dtick": 1} if scale["type"] == "log" else {}
     ends = [max([value, *style.finite([metric.high])]) for value, metric in zip(values, metrics, strict=True)]
     labels = _labels(ends, [role.name for role, _ in rows], [number(value) for value in values])
     top = max(style.finite(ends))

@@ -88,7 +88,6 @@ TEMPLATE = go.layout.Template(
             "xanchor": "left",
             "y": 1.02,
             "yanchor": "bottom",
-            "itemsizing": "constant",
         },
         "hoverlabel": {"bgcolor": "#20262f", "bordercolor": "#20262f", "font": {"color": "#f2f4f7"}},
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": INK, "activecolor": SYMMETRIC},
