@@ -21,15 +21,18 @@ from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
 
-_COLUMNS = (
+_SCORES = (
     ("variant", ""),
     ("perplexity", ""),
     ("bits per byte", ""),
     ("KL to original", "nats per token"),
-    ("top-1 agreement", ""),
+    ("top-1 agreement", "with original"),
+)
+_RECOVERIES = (
+    ("recovery", ""),
     ("gap closed", "of log-likelihood"),
     ("explained", "held-out (fitted on)"),
-    ("relative error", "all (ordinary)"),
+    ("relative error", "all (ordinary tokens)"),
     ("ridge", ""),
     ("parameters added", ""),
 )
@@ -55,7 +58,7 @@ def render(result: RunResult) -> str:
     """The report as one HTML document."""
     parts = [
         _warnings(result),
-        _section("Figures at a glance", f'<div class="wide">{_table(result)}</div>'),
+        _section("Figures at a glance", _tables(result)),
         *_figures(result),
         _generations(result),
         _section("What was fitted and evaluated on what", _facts(_setup(result))),
@@ -64,7 +67,7 @@ def render(result: RunResult) -> str:
     ]
     return _resource("report.html").substitute(
         title=escape(f"{result.model.name}: {result.cut.description}"),
-        lead=escape(sentences.perplexity(result)),
+        lead=_words(sentences.perplexity(result)),
         style=files("ghostlab").joinpath("report.css").read_text(encoding="utf-8"),
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
@@ -74,6 +77,11 @@ def render(result: RunResult) -> str:
 
 def _resource(name: str) -> Template:
     return Template(files("ghostlab").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _words(sentence: str) -> str:
+    """A sentence as HTML, no per-cent sign parted from its number."""
+    return escape(sentence).replace(" %", "&nbsp;%")
 
 
 def _section(title: str, body: str) -> str:
@@ -94,18 +102,28 @@ def _facts(facts: Mapping[str, str]) -> str:
 # -- the table -------------------------------------------------------------------------------------------
 
 
-def _table(result: RunResult) -> str:
-    heads = "".join(f'<th scope="col">{title}<br><small>{unit}</small></th>' for title, unit in _COLUMNS)
-    rows = "".join(_row(role.name, scores) for role, scores in variants(result))
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+def _tables(result: RunResult) -> str:
+    rows = variants(result)
+    scores = _table(_SCORES, [[escape(role.name), *_score_cells(each)] for role, each in rows])
+    fitted = [(role, each) for role, each in rows if isinstance(each, RecoveryRun)]
+    if not fitted:
+        return scores
+    return scores + _table(_RECOVERIES, [[escape(role.name), *_fit_cells(run)] for role, run in fitted])
 
 
-def _row(name: str, scores: Scores | RecoveryRun) -> str:
-    metrics = (scores.perplexity, scores.bits_per_byte, scores.kl)
-    cells = [*map(_metric, metrics), _metric(scores.top1_agreement, share=True), *_recovery_cells(scores)]
-    return (
-        f'<tr><th scope="row">{escape(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+def _table(columns: Iterable[tuple[str, str]], rows: Iterable[list[str]]) -> str:
+    """A table from cells that are HTML already; the first of a row names it."""
+    heads = "".join(f'<th scope="col">{title}<small>{unit}</small></th>' for title, unit in columns)
+    lines = "".join(
+        f'<tr><th scope="row">{name}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        for name, *cells in rows
     )
+    return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def _score_cells(scores: Scores | RecoveryRun) -> list[str]:
+    metrics = (scores.perplexity, scores.bits_per_byte, scores.kl)
+    return [*map(_metric, metrics), _metric(scores.top1_agreement, share=True)]
 
 
 def _metric(metric: Metric, share: bool = False) -> str:
@@ -113,16 +131,14 @@ def _metric(metric: Metric, share: bool = False) -> str:
     return f"{value}<small>{low} to {high}</small>"
 
 
-def _recovery_cells(scores: Scores | RecoveryRun) -> list[str]:
-    if isinstance(scores, Scores):
-        return [""] * 5
-    state = scores.boundary
+def _fit_cells(run: RecoveryRun) -> list[str]:
+    state = run.boundary
     return [
-        percent(scores.gap_closed),
+        percent(run.gap_closed),
         f"{percent(state.explained)}<small>{percent(state.explained_train)}</small>",
         f"{percent(state.relative_error)}<small>{percent(state.relative_error_ordinary)}</small>",
-        number(scores.ridge),
-        count(scores.parameters_added),
+        number(run.ridge),
+        count(run.parameters_added),
     ]
 
 
@@ -143,7 +159,7 @@ def _figures(result: RunResult) -> list[str]:
 def _panel(panel: catalog.Panel, numbers: Iterable[int]) -> str:
     drawn = "".join(_figure(figure, number_) for figure, number_ in zip(panel.figures, numbers, strict=False))
     kind = ' class="pair"' if len(panel.figures) > 1 else ""
-    words = f'<h3>{escape(panel.title)}</h3><p class="says">{escape(panel.sentence)}</p>'
+    words = f'<h3>{escape(panel.title)}</h3><p class="says">{_words(panel.sentence)}</p>'
     return f'<article{kind}>{words}<div class="figures">{drawn}</div></article>'
 
 
@@ -172,8 +188,9 @@ def _setup(result: RunResult) -> dict[str, str]:
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
     kept = ", ".join(f"{low}:{high}" for low, high in cut.keep_ranges)
     facts = {
-        "Model": f"{model.name} ({model.family}), {model.layers} blocks, {count(model.hidden_size)} channels, "
-        f"{count(model.parameters)} parameters, {model.dtype} on {model.device}",
+        "Model": f"{model.name} ({model.family}), {model.layers} blocks, "
+        f"{count(model.hidden_size)} channels, {count(model.parameters)} parameters, "
+        f"{model.dtype} on {model.device}",
         "Cut": f"{cut.description}; {count(model.parameters_dropped)} parameters dropped ({percent(share)}); "
         f"kept {kept}",
         "Fitted on": f"{text.calibration}: {count(text.calibration_tokens)} tokens, folds: {text.folds}",

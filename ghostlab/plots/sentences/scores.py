@@ -44,12 +44,9 @@ def _recovery(result: RunResult) -> str:
     name, best = ranked[0]
     value = number(best.perplexity.value)
     if best.perplexity.value >= pruned.value:
-        only = f"{name} does not help: it ends at {value}"
-        return (
-            f"; {only}."
-            if len(ranked) == 1
-            else f"; no recovery helps, and the best, {only[len(name) + 1 :]}."
-        )
+        if len(ranked) == 1:
+            return f"; {name} does not help: it ends at {value}."
+        return f"; no recovery helps, and the best, {name}, ends at {value}."
     if pruned.value <= original.value:
         return f"; {name} goes further down, to {value}."
     beyond = ", below the original" if best.perplexity.value < original.value else ""
