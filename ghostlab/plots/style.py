@@ -97,7 +97,7 @@ TEMPLATE = go.layout.Template(
 
 
 def figure(
-    traces: Iterable[go.Figure], *, height: int, x: dict[str, Any], y: dict[str, Any], **layout: Any
+    traces: Iterable[Any], *, height: int, x: dict[str, Any], y: dict[str, Any], **layout: Any
 ) -> go.Figure:
     """A figure in the house style; ``x`` and ``y`` are axis settings, ``title`` in them a plain string."""
     made = go.Figure(list(traces), layout={"template": TEMPLATE, "height": height, "uirevision": "keep"})
