@@ -99,7 +99,7 @@ def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> 
 def channel_error(
     runs: Sequence[RecoveryRun], block: int | None = None, order: Literal["sorted", "index"] = "sorted"
 ) -> go.Figure:
-    """Relative error of each channel, worst first or by channel index."""
+    """Share of the gap left in each channel (1 is plain dropping), worst first or by channel index."""
     rows = [(role, report.channel_error) for role, report in reports(runs, block) if report.channel_error]
     if not rows:
         return style.empty("Error per channel was not recorded.")
@@ -110,17 +110,19 @@ def channel_error(
         hover = f"{role.name}, channel %{{customdata}}: %{{y:.3~g}}<extra></extra>"
         traces.append(_line(role, xs, np.asarray(errors)[channels], hover, customdata=channels))
     title = "channels, worst first" if order == "sorted" else "channel index"
-    return style.figure(
+    made = style.figure(
         traces,
         height=style.LINE_HEIGHT,
         x={"title": title},
-        y={"title": "relative error", **style.log_ticks(seen)},
+        y={"title": "share of the gap left", **style.log_ticks(seen)},
         showlegend=True,
     )
+    style.guide(made, "y", 1, "plain dropping")
+    return made
 
 
 def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
-    """Relative error at each position in the window; ordinary tokens alone as thin lines."""
+    """Share of the gap left at each position (1 is plain dropping); ordinary tokens alone as thin lines."""
     rows = [(role, report) for role, report in reports(runs, block) if style.finite(report.position_error)]
     if not rows:
         return style.empty("Error per position was not recorded.")
@@ -133,13 +135,15 @@ def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.
             thin.update(line={"width": 1.2, "dash": "dot"}, showlegend=False, legendgroup="ordinary tokens")
             ordinary.append(thin)
     keys = [style.key("ordinary tokens", ordinary[0])] if ordinary else []
-    return style.figure(
+    made = style.figure(
         [*ordinary, *traces, *keys],
         height=style.LINE_HEIGHT,
         x={"title": "position in the window"},
-        y={"title": "relative error", **style.wide_axis(seen)},
+        y={"title": "share of the gap left", **style.wide_axis(seen)},
         showlegend=True,
     )
+    style.guide(made, "y", 1, "plain dropping")
+    return made
 
 
 def _by_position(role: Role, name: str, errors: Sequence[float | None]) -> go.Scatter:

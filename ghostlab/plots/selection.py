@@ -24,20 +24,27 @@ def _inside(label: str, cut: str) -> bool:
         return label == cut
 
 
+def _short(label: str) -> str:
+    """``7`` for the single block ``7:8``."""
+    start, _, stop = label.partition(":")
+    single = start.isdigit() and stop.isdigit() and int(stop) == int(start) + 1
+    return start if single else label
+
+
 def scores(selection: SelectionInfo | None) -> go.Figure:
     """The criterion's score of every candidate, the chosen ones marked."""
     if selection is None:
         return style.empty("The blocks were named by hand: no criterion was asked.")
     if not style.finite(selection.scores):
         return style.empty(f"{selection.criterion} gave no scores.")
-    marks = chosen(selection)
+    marks, labels = chosen(selection), [_short(label) for label in selection.labels]
     groups = (
         ("chosen", True, style.PRUNED.colour, "diamond", 11),
         ("kept", False, style.SYMMETRIC, "circle", 7),
     )
     dots = [
         go.Scatter(
-            x=[label for label, mark in zip(selection.labels, marks, strict=True) if mark is wanted],
+            x=[label for label, mark in zip(labels, marks, strict=True) if mark is wanted],
             y=[score for score, mark in zip(selection.scores, marks, strict=True) if mark is wanted],
             name=name,
             mode="markers",
@@ -47,7 +54,7 @@ def scores(selection: SelectionInfo | None) -> go.Figure:
         for name, wanted, colour, symbol, size in groups
     ]
     path = go.Scatter(
-        x=selection.labels,
+        x=labels,
         y=[score if math.isfinite(score) else None for score in selection.scores],
         mode="lines",
         line={"color": style.GRID, "width": 1.5},
@@ -62,7 +69,7 @@ def scores(selection: SelectionInfo | None) -> go.Figure:
             "title": f"candidate ({better})",
             "type": "category",
             "categoryorder": "array",
-            "categoryarray": selection.labels,
+            "categoryarray": labels,
         },
         y={
             "title": f"{selection.criterion} score",

@@ -166,10 +166,16 @@ def line(role: Role, **options: Any) -> dict[str, Any]:
 def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") -> None:
     """A thin dashed line across the figure at a value worth comparing with."""
     draw = made.add_vline if axis == "x" else made.add_hline
-    place = "top" if axis == "x" else "top left"
-    note = {"text": label, "font": {"size": 12}} if label else None
-    options = {"annotation": note, "annotation_position": place} if note else {}
-    draw(at, line={"color": GUIDE, "dash": "dot", "width": 1.5}, **options)
+    draw(at, line={"color": GUIDE, "dash": "dot", "width": 1.5})
+    if not label:
+        return
+    log = made.layout[f"{axis}axis"].type == "log"
+    place = math.log10(at) if log else at  # plotly places shapes by value, annotations by exponent
+    note = {"text": label, "font": {"size": 12}, "showarrow": False, "yanchor": "bottom"}
+    if axis == "x":
+        made.add_annotation(x=place, y=1, yref="paper", **note)
+    else:
+        made.add_annotation(x=1, xref="paper", xanchor="right", y=place, **note)
 
 
 def bar_texts(values: Sequence[float]) -> dict[str, Any]:

@@ -132,7 +132,8 @@ def _run(rng: np.random.Generator, name: str, order: int, cut: Cut, windows: np.
 
 def _boundary(rng: np.random.Generator, explained: float) -> BoundaryReport:
     error = 0.38 * (1 - explained) ** 0.5
-    by_position = error + 0.3 * np.exp(-np.arange(LENGTH) / 4) + rng.normal(0, 0.01, LENGTH)
+    left = 1 - explained
+    by_position = left + 0.3 * np.exp(-np.arange(LENGTH) / 4) + rng.normal(0, 0.01, LENGTH)
     ordinary: list[float | None] = (by_position * 1.1).tolist()
     ordinary[0] = None
     return BoundaryReport(
@@ -141,7 +142,7 @@ def _boundary(rng: np.random.Generator, explained: float) -> BoundaryReport:
         relative_error=error,
         relative_error_ordinary=error * 1.15,
         explained_ordinary=explained - 0.07,
-        channel_error=(error * np.exp(rng.normal(0, 0.8, CHANNELS))).tolist(),
+        channel_error=(left * np.exp(rng.normal(0, 0.8, CHANNELS))).tolist(),
         position_error=by_position.tolist(),
         position_error_ordinary=ordinary,
     )

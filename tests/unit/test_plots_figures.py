@@ -149,6 +149,8 @@ def test_channel_error_sorted_is_descending_and_names_the_channel(result):
     assert list(trace.y) == sorted(errors, reverse=True)
     assert trace.customdata[0] == int(np.argmax(errors))
     assert figure.layout.yaxis.type == "log"
+    guide, note = figure.layout.shapes[0], figure.layout.annotations[0]
+    assert (guide.y0, note.y, note.text) == (1, 0, "plain dropping")  # a log axis: 10^0
 
 
 def test_position_error_draws_ordinary_tokens_with_their_gaps(result):
@@ -246,6 +248,8 @@ def test_selection_marks_what_was_chosen(result):
     assert len(next(trace for trace in figure.data if trace.name == "kept").x) == 25
     blocks = SelectionInfo("shortgpt", "influence", [str(i) for i in range(6)], [1.0] * 6, True, "2:4,5")
     assert selection.chosen(blocks) == [False, False, True, True, False, True]
+    layers = replace(blocks, labels=[f"{i}:{i + 1}" for i in range(6)])
+    assert list(selection.scores(layers).data[1].x) == ["2", "3", "5"]
 
 
 def test_nothing_to_show_is_a_reason_and_not_an_exception(result):

@@ -145,6 +145,19 @@ def test_boundary_sentences_compare_with_calibration_and_ordinary_tokens():
     )
 
 
+def test_channel_and_position_sentences_tell_what_is_left_of_the_gap():
+    run = make_result().runs[0]
+    report = replace(run.boundary, channel_error=[0.2, 0.4, 1.5], position_error=[0.9, 0.3, 0.4, 0.2])
+    runs = [replace(run, boundary=report)]
+    assert sentences.channel_error(runs) == (
+        "ghost leaves 40 % of the gap in the median channel and 150 % in the worst, channel 2; "
+        "1 channel would be closer if merely dropped."
+    )
+    assert sentences.position_error(runs) == (
+        "ghost leaves 90 % of the gap at the first position and 30 % at the median of the rest."
+    )
+
+
 def test_symmetry_cost_in_points():
     run = make_result().runs[0]
 

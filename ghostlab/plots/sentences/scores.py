@@ -171,28 +171,27 @@ def relative_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str
 
 
 def channel_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str:
-    """The worst channel against the median one."""
+    """What is left of the gap in the median and in the worst channel."""
     name, report = _best(runs, block)
     if report is None or not style.finite(report.channel_error):
         return "Error per channel was not recorded."
     errors = np.asarray(report.channel_error)
-    worst = int(np.nanargmax(errors))
-    return (
-        f"With {name} the median channel is off by {percent(float(np.nanmedian(errors)))}, "
-        f"the worst, channel {worst}, by {percent(float(errors[worst]))}."
+    worst, beyond = int(np.nanargmax(errors)), int((errors > 1).sum())
+    text = (
+        f"{name} leaves {percent(float(np.nanmedian(errors)))} of the gap in the median channel "
+        f"and {percent(float(errors[worst]))} in the worst, channel {worst}"
     )
+    return f"{text}; {plural(beyond, 'channel')} would be closer if merely dropped." if beyond else f"{text}."
 
 
 def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str:
-    """The first position against the rest."""
+    """What is left of the gap at the first position and at the rest."""
     name, report = _best(runs, block)
     if report is None or len(style.finite(report.position_error)) < 2:
         return "Error per position was not recorded."
     first, rest = report.position_error[0], float(np.nanmedian(report.position_error[1:]))
-    return (
-        f"With {name} the error is {percent(first)} at the first position "
-        f"and {percent(rest)} at the median of the others."
-    )
+    ends = f"{percent(first)} of the gap at the first position and {percent(rest)}"
+    return f"{name} leaves {ends} at the median of the rest."
 
 
 def _best(runs: Sequence[RecoveryRun], block: int | None) -> tuple[str, BoundaryReport | None]:
