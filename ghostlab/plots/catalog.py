@@ -1,0 +1,117 @@
+"""All figures of a result in reading order, each with its title and its sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from ghostlab.plots import boundary, operator, perplexity, selection, sentences, spectrum
+from ghostlab.records import OperatorReport
+from ghostlab.results import RunResult
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One figure with what it is called and what it says."""
+
+    title: str
+    sentence: str
+    figures: list[go.Figure]
+    """Usually one; two when they belong side by side."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Panels on one theme."""
+
+    title: str
+    panels: list[Panel]
+
+
+def sections(result: RunResult) -> list[Section]:
+    """Every section that has something to show."""
+    made = [_likelihood(result)]
+    if result.selection is not None:
+        words = sentences.selection(result.selection)
+        panel = Panel("Scores of the criterion", words, [selection.scores(result.selection)])
+        made.append(Section("Choice of blocks", [panel]))
+    if result.runs:
+        made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
+    return [*made, *_operators(result)]
+
+
+def _likelihood(result: RunResult) -> Section:
+    panels = [
+        Panel("Perplexity", sentences.perplexity(result), [perplexity.perplexity(result)]),
+        Panel("Gap closed", sentences.gap_closed(result), [perplexity.gap_closed(result)]),
+        Panel(
+            "Window by window",
+            sentences.window_differences(result),
+            [perplexity.window_differences(result)],
+        ),
+        Panel("By position", sentences.by_position(result), [perplexity.by_position(result)]),
+    ]
+    return Section("What was lost and what came back", panels if result.runs else [panels[0], panels[3]])
+
+
+def _boundary(result: RunResult, block: int) -> Section:
+    runs, part = result.runs, None if len(result.cut.blocks) == 1 else block
+    panels = [
+        Panel(
+            "Explained share of the gap", sentences.explained(runs, part), [boundary.explained(runs, part)]
+        ),
+        Panel("Relative error", sentences.relative_error(runs, part), [boundary.relative_error(runs, part)]),
+        Panel("Error per channel", sentences.channel_error(runs, part), [boundary.channel_error(runs, part)]),
+        Panel(
+            "Error per position", sentences.position_error(runs, part), [boundary.position_error(runs, part)]
+        ),
+    ]
+    return Section(f"Restored state{_of_block(result, block)}", panels)
+
+
+def _operators(result: RunResult) -> list[Section]:
+    made = []
+    for block in range(len(result.cut.blocks)):
+        rows = operator.reports(result.runs, block)
+        if not rows:
+            continue
+        panels = [panel for role, report in rows for panel in _operator(role.name, role.colour, report)]
+        cost = sentences.symmetry_cost(result.runs, block)
+        panels.append(Panel("What symmetry costs", cost, [operator.symmetry_cost(result.runs, block)]))
+        made.append(Section(f"The fitted map{_of_block(result, block)}", panels))
+        made.append(_spectrum(result, block))
+    return made
+
+
+def _operator(name: str, colour: str, report: OperatorReport) -> list[Panel]:
+    maps = [operator.heat_map(report, "symmetric"), operator.heat_map(report, "antisymmetric")]
+    return [
+        Panel(f"S and A of {name}", sentences.heat_map(report), maps),
+        Panel(f"Energy of {name}", sentences.energy_split(report), [operator.energy_split(report)]),
+        Panel(
+            f"Eigenvalues of {name}", sentences.eigenvalues(report), [operator.eigenvalues(report, colour)]
+        ),
+    ]
+
+
+def _spectrum(result: RunResult, block: int) -> Section:
+    panels = [
+        Panel(
+            title, getattr(sentences, name)(result.runs, block), [getattr(spectrum, name)(result.runs, block)]
+        )
+        for title, name in (
+            ("Singular values", "singular_values"),
+            ("Energy in the leading directions", "cumulative_energy"),
+            ("What a lower rank explains", "rank_curve"),
+        )
+    ]
+    return Section(f"Spectrum and rank{_of_block(result, block)}", panels)
+
+
+def _of_block(result: RunResult, block: int) -> str:
+    """`` after blocks 20–24`` when there are several to tell apart."""
+    if len(result.cut.blocks) == 1:
+        return ""
+    start, stop = result.cut.blocks[block]
+    return f", block {start}:{stop}"

@@ -1,0 +1,79 @@
+"""Numbers as people read them: ``25.2``, ``1,234``, ``3.2 M``, ``1.2e-4``, ``66 %``, ``26-fold``.
+
+Every function takes a plain number and returns ``—`` for one that is not finite.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ghostlab.records import Metric
+
+NONE = "\N{EM DASH}"
+MINUS = "\N{MINUS SIGN}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Significant ``digits``, thousands separated; an exponent below 0.001 and from ten million on."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size < 1e-3 or size >= 1e7:
+        mantissa, exponent = f"{value:.{max(digits - 2, 0)}e}".split("e")
+        return f"{mantissa}e{int(exponent)}".replace("-", MINUS, 1 if value < 0 else 0)
+    decimals = max(digits - 1 - math.floor(math.log10(size)), 0)
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
+
+
+def count(value: int) -> str:
+    """A whole number: exact below a million, ``3.2 M`` and ``1.4 B`` above."""
+    if abs(value) < 1_000_000:
+        return f"{value:,}"
+    unit, size = ("B", 1e9) if abs(value) >= 1_000_000_000 else ("M", 1e6)
+    return f"{value / size:,.1f} {unit}"
+
+
+def percent(share: float | None) -> str:
+    """A share as per cent; one decimal below 10 % and close to, but not at, 100 %."""
+    if share is None or not math.isfinite(share):
+        return NONE
+    value = 100 * share
+    near_whole = 99.0 <= value < 100
+    decimals = 1 if abs(value) < 9.95 or near_whole else 0
+    text = f"{value:,.{decimals}f}"
+    if near_whole and text == "100.0":
+        text = "99.9"  # never claim all of it when it is not
+    return ("0" if float(text.replace(",", "")) == 0 else text).replace("-", MINUS) + " %"
+
+
+def points(share: float) -> str:
+    """A difference of shares in percentage points: ``8 points``, ``0.4 points``, ``1 point``."""
+    if not math.isfinite(share):
+        return f"{NONE} points"
+    size = f"{100 * share:.{1 if abs(share) < 0.0995 else 0}f}".removesuffix(".0").replace("-", MINUS)
+    return f"{size} point" if size == "1" else f"{size} points"
+
+
+def fold(ratio: float) -> str:
+    """``26-fold``; one decimal below ten."""
+    if not math.isfinite(ratio):
+        return NONE
+    return f"{ratio:.1f}-fold" if ratio < 9.95 else f"{ratio:,.0f}-fold"
+
+
+def change(ratio: float) -> str:
+    """How much more: ``by 34 %`` below a doubling, ``26-fold`` above. For ``ratio`` >= 1."""
+    return f"by {percent(ratio - 1)}" if ratio < 2 else fold(ratio)
+
+
+def interval(metric: Metric, digits: int = 3) -> str:
+    """``25.2 (24.1 to 26.3)``."""
+    low, high = number(metric.low, digits), number(metric.high, digits)
+    return f"{number(metric.value, digits)} ({low} to {high})"
+
+
+def plural(amount: int, noun: str) -> str:
+    """``1 block``, ``5 blocks``."""
+    return f"{count(amount)} {noun}" + ("" if amount == 1 else "s")

@@ -1,0 +1,206 @@
+"""What pruning cost and what came back, in likelihood of held-out text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ghostlab.plots import style
+from ghostlab.plots.formats import interval, number
+from ghostlab.plots.style import Role
+from ghostlab.records import Metric, RecoveryRun, Scores
+from ghostlab.results import RunResult
+
+Reference = Literal["original", "pruned"]
+
+
+def variants(result: RunResult) -> list[tuple[Role, Scores | RecoveryRun]]:
+    """Original, pruned and each recovery, with how it is drawn."""
+    ends: list[tuple[Role, Scores | RecoveryRun]] = [
+        (style.ORIGINAL, result.baseline.original),
+        (style.PRUNED, result.baseline.pruned),
+    ]
+    return [*ends, *zip(style.roles(result.runs), result.runs, strict=True)]
+
+
+def perplexity(result: RunResult) -> go.Figure:
+    """Held-out perplexity of every variant with its 95 % interval.
+
+    The log axis, used when perplexities differ more than twentyfold, starts at 1: the length of a bar is then
+    the negative log-likelihood.
+    """
+    rows = variants(result)
+    metrics = [scores.perplexity for _, scores in rows]
+    values = [metric.value for metric in metrics]
+    if not style.finite(values):
+        return style.empty("No perplexity was measured.")
+    scale = style.wide_axis(values)
+    scale |= {"dtick": 1} if scale["type"] == "log" else {}
+    ends = [max([value, *style.finite([metric.high])]) for value, metric in zip(values, metrics, strict=True)]
+    labels = _labels(ends, [role.name for role, _ in rows], [number(value) for value in values])
+    top = max(style.finite(ends))
+    span = [0, math.log10(top) * 1.25] if scale["type"] == "log" else [0, top * 1.25]
+    return style.figure(
+        [*(_bar(role, scores.perplexity) for role, scores in rows), labels],
+        height=style.bars_height(len(rows)),
+        x={"title": "perplexity on held-out text", **scale, "range": span},
+        y={"autorange": "reversed"},
+        showlegend=False,
+        barmode="overlay",
+    )
+
+
+def _bar(role: Role, metric: Metric) -> go.Bar:
+    """One variant's bar, paler than its error bar so that the whole interval shows."""
+    return go.Bar(
+        x=[metric.value],
+        y=[role.name],
+        name=role.name,
+        orientation="h",
+        marker={"color": role.colour, "opacity": 0.5},
+        error_x={
+            "array": [metric.high - metric.value],
+            "arrayminus": [metric.value - metric.low],
+            "color": role.colour,
+            "thickness": 2.5,
+            "width": 6,
+        },
+        hovertemplate=f"{role.name}: perplexity {interval(metric)}<extra></extra>",
+    )
+
+
+def _labels(at: list[float], names: list[str], texts: list[str]) -> go.Scatter:
+    """Texts just right of ``at``, clear of the error bars."""
+    return go.Scatter(
+        x=at,
+        y=names,
+        text=["  " + text for text in texts],
+        mode="text",
+        textposition="middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+    )
+
+
+def gap_closed(result: RunResult) -> go.Figure:
+    """Share of the log-likelihood that pruning lost and each recovery brought back."""
+    drawn = zip(style.roles(result.runs), result.runs, strict=True)
+    rows = [(role, run) for role, run in drawn if math.isfinite(run.gap_closed)]
+    if not rows:
+        return style.empty("No recovery was fitted, or pruning lost nothing to bring back.")
+    shares = [run.gap_closed for _, run in rows]
+    bars = go.Bar(
+        x=shares,
+        y=[role.name for role, _ in rows],
+        orientation="h",
+        marker_color=[role.colour for role, _ in rows],
+        **style.bar_texts(shares),
+        customdata=[interval(run.perplexity) for _, run in rows],
+        hovertemplate="%{y}: %{text} of the gap closed<br>perplexity %{customdata}<extra></extra>",
+    )
+    made = style.figure(
+        [bars],
+        height=style.bars_height(len(rows)),
+        x={
+            "title": "share of the lost log-likelihood",
+            "tickformat": ".0%",
+            "range": style.share_range(shares, whole=True),
+        },
+        y={"autorange": "reversed"},
+    )
+    style.guide(made, "x", 1, "original")
+    style.guide(made, "x", 0, "pruned")
+    return made
+
+
+def by_position(result: RunResult, unit: Literal["nll", "perplexity"] = "nll") -> go.Figure:
+    """Likelihood by position in the window; a running mean over neighbouring positions."""
+    rows = [(role, scores.position_nll) for role, scores in variants(result) if scores.position_nll]
+    if not rows:
+        return style.empty("Likelihood by position was not recorded.")
+    width = max(1, len(rows[0][1]) // 32)
+    title = "nats per token" if unit == "nll" else "perplexity"
+    traces, seen = [], []
+    for role, nll in rows:
+        smooth = running_mean(np.asarray(nll, dtype=float), width)
+        values = smooth if unit == "nll" else np.exp(smooth)
+        seen += values.tolist()
+        hover = f"{role.name}, position %{{x}}: %{{y:.4~g}}<extra></extra>"
+        xs = np.arange(1, len(values) + 1)
+        traces.append(
+            go.Scatter(
+                x=xs, y=values, name=role.name, mode="lines", line=style.line(role), hovertemplate=hover
+            )
+        )
+    scale = style.wide_axis(seen) if unit == "perplexity" else {}
+    note = f" (mean of {width})" if width > 1 else ""
+    return style.figure(
+        traces,
+        height=style.LINE_HEIGHT,
+        x={"title": f"position in the window{note}"},
+        y={"title": title, **scale},
+        showlegend=True,
+    )
+
+
+def running_mean(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
+    """Centred mean over ``width`` values; at the ends over those that exist. Same length as ``values``."""
+    if width <= 1:
+        return values
+    kernel = np.ones(width)
+    total, known = (np.convolve(each, kernel, mode="same") for each in (values, np.ones_like(values)))
+    mean: np.ndarray[Any, Any] = total / known
+    return mean
+
+
+def window_differences(result: RunResult, reference: Reference = "pruned") -> go.Figure:
+    """Each held-out window's likelihood against the same window of the reference; below 0 is better."""
+    rows = [
+        (role, paired_differences(result, scores, reference))
+        for role, scores in variants(result)
+        if role.name != reference
+    ]
+    rows = [(role, shifts) for role, shifts in rows if shifts.size]
+    if not rows:
+        return style.empty("Likelihood by window was not recorded.")
+    traces = [
+        go.Box(
+            x=shifts,
+            y=[role.name] * len(shifts),
+            name=role.name,
+            orientation="h",
+            boxpoints="all",
+            jitter=0.5,
+            pointpos=0,
+            marker={"color": role.colour, "size": 6, "opacity": 0.8},
+            line={"width": 1.5},
+            fillcolor="rgba(128,128,128,.12)",
+            customdata=np.arange(1, len(shifts) + 1),
+            hovertemplate=f"{role.name}, window %{{customdata}}: %{{x:+.3~g}} nats<extra></extra>",
+            hoveron="points",
+        )
+        for role, shifts in rows
+    ]
+    made = style.figure(
+        traces,
+        height=style.bars_height(len(rows)) + 30,
+        x={"title": f"nats per token above {reference}"},
+        y={"autorange": "reversed"},
+        showlegend=False,
+    )
+    style.guide(made, "x", 0, reference)
+    return made
+
+
+def paired_differences(
+    result: RunResult, scores: Scores | RecoveryRun, reference: Reference
+) -> np.ndarray[Any, Any]:
+    """NLL of each window minus the reference's, in nats per token; empty when they cannot be paired."""
+    base = getattr(result.baseline, reference).window_nll
+    if len(base) != len(scores.window_nll):
+        return np.empty(0)
+    shifts: np.ndarray[Any, Any] = np.subtract(scores.window_nll, base)
+    return shifts

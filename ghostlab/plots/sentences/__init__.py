@@ -1,0 +1,44 @@
+"""One sentence per figure that says what this result shows, computed from its numbers.
+
+Plain text, one function per figure under the figure's name; never boilerplate and never an exception.
+"""
+
+from ghostlab.plots.sentences.operators import (
+    cumulative_energy,
+    eigenvalues,
+    energy_split,
+    heat_map,
+    rank_curve,
+    singular_values,
+    symmetry_cost,
+)
+from ghostlab.plots.sentences.scores import (
+    by_position,
+    channel_error,
+    explained,
+    gap_closed,
+    perplexity,
+    position_error,
+    relative_error,
+    selection,
+    window_differences,
+)
+
+__all__ = [
+    "by_position",
+    "channel_error",
+    "cumulative_energy",
+    "eigenvalues",
+    "energy_split",
+    "explained",
+    "gap_closed",
+    "heat_map",
+    "perplexity",
+    "position_error",
+    "rank_curve",
+    "relative_error",
+    "selection",
+    "singular_values",
+    "symmetry_cost",
+    "window_differences",
+]

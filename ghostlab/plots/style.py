@@ -1,0 +1,205 @@
+"""One look for every figure: fixed colours for fixed roles, and a template for light and dark pages.
+
+The background is transparent and every grey is chosen to stand out from white and from near-black alike, so
+that one figure serves both themes. Colours follow Okabe and Ito's palette (distinct to colour-blind eyes),
+moved to middle lightness; each role also has a dash and a symbol of its own, so colour is never the only cue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ghostlab.plots.formats import percent
+from ghostlab.records import RecoveryRun
+
+INK = "#747982"
+"""Text; 4.4:1 on white and on #0b0f19, the best that one grey can do on both."""
+GRID = "rgba(128,128,128,.25)"
+GUIDE = "rgba(128,128,128,.75)"
+SYMMETRIC, ANTISYMMETRIC = "#2f86d6", "#d08a00"
+LINE_HEIGHT = 380
+LOG_FACTOR = 20.0
+
+DIVERGING = [[0.0, "#2166ac"], [0.25, "#78b4d6"], [0.5, "#f7f7f7"], [0.75, "#ee9a73"], [1.0, "#b2182b"]]
+
+
+@dataclass(frozen=True)
+class Role:
+    """How one variant is drawn everywhere."""
+
+    name: str
+    colour: str
+    dash: str
+    symbol: str
+
+
+ORIGINAL = Role("original", "#7f8794", "2px,3px", "square")
+PRUNED = Role("pruned", "#d9570a", "5px,3px", "x")
+_RECOVERIES = (
+    ("#2f86d6", "solid", "circle"),
+    ("#11a37f", "10px,3px", "diamond"),
+    ("#c873b4", "7px,3px,2px,3px", "triangle-up"),
+    ("#c99700", "10px,3px,3px,3px", "triangle-down"),
+    ("#5a5fd0", "solid", "star"),
+    ("#8a6a4f", "3px,2px", "hexagon"),
+)
+
+
+def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
+    """One role per recovery, in order; names are made distinct."""
+    drawn: list[Role] = []
+    for index, run in enumerate(runs):
+        name = run.label or run.method
+        taken = sum(role.name == name for role in drawn)
+        look = _RECOVERIES[index % len(_RECOVERIES)]
+        drawn.append(Role(f"{name} ({index + 1})" if taken else name, *look))
+    return drawn
+
+
+_AXIS: dict[str, Any] = {
+    "gridcolor": GRID,
+    "linecolor": GRID,
+    "zeroline": False,
+    "automargin": True,
+    "title": {"standoff": 10, "font": {"size": 13}},
+    "ticks": "outside",
+    "ticklen": 5,
+    "tickcolor": "rgba(0,0,0,0)",
+    "exponentformat": "power",
+    "minor": {"showgrid": False},
+}
+TEMPLATE = go.layout.Template(
+    layout={
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": INK, "size": 13, "family": "system-ui, sans-serif"},
+        "margin": {"l": 48, "r": 16, "t": 16, "b": 40},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1.02,
+            "yanchor": "bottom",
+        },
+        "hoverlabel": {"bgcolor": "#20262f", "bordercolor": "#20262f", "font": {"color": "#f2f4f7"}},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": INK, "activecolor": SYMMETRIC},
+        "bargap": 0.35,
+    }
+)
+
+
+def figure(
+    traces: Iterable[Any], *, height: int, x: dict[str, Any], y: dict[str, Any], **layout: Any
+) -> go.Figure:
+    """A figure in the house style; ``x`` and ``y`` are axis settings, ``title`` in them a plain string."""
+    made = go.Figure(list(traces), layout={"template": TEMPLATE, "height": height, "uirevision": "keep"})
+    made.update_layout(xaxis=_axis(x), yaxis=_axis(y), **layout)
+    return made
+
+
+def _axis(settings: dict[str, Any]) -> dict[str, Any]:
+    title = settings.get("title", "")
+    return {**settings, "title": {"text": title}}
+
+
+def empty(reason: str) -> go.Figure:
+    """A figure with nothing to show, saying why in one line."""
+    made = figure([], height=140, x={"visible": False}, y={"visible": False})
+    made.add_annotation(text=reason, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+    return made
+
+
+def finite(values: Iterable[float | None]) -> list[float]:
+    """The finite ones."""
+    return [value for value in values if value is not None and math.isfinite(value)]
+
+
+def axis_type(values: Iterable[float | None]) -> Literal["log", "linear"]:
+    """Log when all values are positive and the greatest exceeds :data:`LOG_FACTOR` times the least."""
+    known = finite(values)
+    wide = bool(known) and min(known) > 0 and max(known) > LOG_FACTOR * min(known)
+    return "log" if wide else "linear"
+
+
+def log_ticks(values: Iterable[float | None]) -> dict[str, Any]:
+    """A log axis labelled 1, 10, 100, or 1, 2, 5, 10 when ``values`` span less than three decades."""
+    known = [value for value in finite(values) if value > 0]
+    narrow = bool(known) and max(known) < 1e3 * min(known)
+    return {"type": "log", "dtick": "D2" if narrow else 1, "tickformat": "~g"}
+
+
+def wide_axis(values: Iterable[float | None]) -> dict[str, Any]:
+    """Settings of an axis that is log only where :func:`axis_type` asks for it."""
+    known = finite(values)
+    return log_ticks(known) if axis_type(known) == "log" else {"type": "linear"}
+
+
+def symmetric_range(*maps: Sequence[Sequence[float]], quantile: float = 0.995) -> float:
+    """One colour range +-r for several maps: the ``quantile`` of all absolute values, never 0.
+
+    A few massive channels would otherwise paint everything else white.
+    """
+    sizes = np.abs(np.concatenate([np.asarray(m, dtype=float).ravel() for m in maps]))
+    known = sizes[np.isfinite(sizes)]
+    reach = float(np.quantile(known, quantile)) if known.size else 0.0
+    return reach or (float(known.max(initial=0.0)) or 1.0)
+
+
+def bars_height(rows: int) -> int:
+    """Height in pixels of a figure with ``rows`` horizontal bars."""
+    return 110 + 42 * rows
+
+
+def line(role: Role, **options: Any) -> dict[str, Any]:
+    """The line of a role."""
+    return {"color": role.colour, "dash": role.dash, "width": 2, **options}
+
+
+def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") -> None:
+    """A thin dashed line across the figure at a value worth comparing with."""
+    draw = made.add_vline if axis == "x" else made.add_hline
+    draw(at, line={"color": GUIDE, "dash": "dot", "width": 1.5})
+    if not label:
+        return
+    log = made.layout[f"{axis}axis"].type == "log"
+    place = math.log10(at) if log else at  # plotly places shapes by value, annotations by exponent
+    note = {"text": label, "font": {"size": 12}, "showarrow": False, "yanchor": "bottom"}
+    if axis == "x":
+        made.add_annotation(x=place, y=1, yref="paper", **note)
+    else:
+        made.add_annotation(x=1, xref="paper", xanchor="right", y=place, **note)
+
+
+def bar_texts(values: Sequence[float]) -> dict[str, Any]:
+    """Settings of bars whose value stands just beyond their end."""
+    return {
+        "text": [percent(value) for value in values],
+        "textposition": "outside",
+        "textfont": {"color": INK},
+        "cliponaxis": False,
+    }
+
+
+def share_range(shares: Iterable[float], whole: bool = False) -> list[float]:
+    """Axis range for bars of shares with their texts; up to 100 % at least when ``whole``."""
+    known = [0.0, *finite(shares), *([1.0] if whole else [])]
+    low, high = min(known), max(known)
+    room = 0.16 * ((high - low) or 1.0)
+    return [low - (room if low < 0 else 0.0), high + room]
+
+
+def key(label: str, like: go.Scatter) -> go.Scatter:
+    """A grey legend entry that stands for every trace of group ``label`` drawn like ``like``."""
+    stand_in = go.Scatter(like).update(
+        x=[None], y=[None], customdata=None, name=label, legendgroup=label, showlegend=True
+    )
+    part = "marker" if like.mode == "markers" else "line"
+    return stand_in.update({part: {"color": INK}})

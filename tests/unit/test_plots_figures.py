@@ -1,0 +1,292 @@
+"""The figures hold the result's numbers, with axes, ranges and annotations that suit them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from ghostlab.plots import boundary, catalog, operator, perplexity, selection, spectrum, style
+from ghostlab.records import Metric, RankCurve, SelectionInfo
+from tests.helpers.results import CHANNELS, TILE, make_result, with_selection
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result()
+
+
+def bars(figure: go.Figure) -> dict[str, float]:
+    """Value by row of all horizontal bars."""
+    return {
+        y: x for trace in figure.data if trace.type == "bar" for y, x in zip(trace.y, trace.x, strict=True)
+    }
+
+
+def luminance(colour: str) -> float:
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_figure_is_fit_for_both_themes_and_names_its_axes():
+    for section in catalog.sections(with_selection(make_result(("drop", "ghost", "affine"), blocks=2))):
+        for figure in (figure for panel in section.panels for figure in panel.figures):
+            layout = figure.layout
+            assert layout.height >= 140
+            assert layout.title.text is None
+            assert layout.uirevision == "keep"
+            assert layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
+            assert layout.xaxis.title.text
+            assert layout.yaxis.title.text or all(
+                trace.orientation == "h" or trace.y for trace in figure.data
+            )
+
+
+@pytest.mark.parametrize("page", ["#ffffff", "#0b0f19"])
+def test_text_and_roles_stand_out_from_both_pages(page):
+    assert contrast(style.INK, page) > 4
+    looks = [style.ORIGINAL, style.PRUNED, *style.roles(make_result(("a", "b", "c", "d", "e", "f")).runs)]
+    assert min(contrast(role.colour, page) for role in looks) > 2.5
+    assert len({role.colour for role in looks}) == len(looks)
+    assert len({(role.dash, role.symbol) for role in looks}) == len(looks)
+
+
+def test_roles_of_equal_labels_get_distinct_names(result):
+    twice = [result.runs[0], replace(result.runs[0], rank=8)]
+    assert [role.name for role in style.roles(twice)] == ["ghost", "ghost (2)"]
+
+
+def test_perplexity_bars_carry_values_intervals_and_a_log_axis_from_one(result):
+    figure = perplexity.perplexity(result)
+    metrics = [scores.perplexity for _, scores in perplexity.variants(result)]
+    assert list(bars(figure)) == ["original", "pruned", "ghost", "affine"]
+    assert list(bars(figure).values()) == [metric.value for metric in metrics]
+    drawn = [trace for trace in figure.data if trace.type == "bar"]
+    for trace, metric in zip(drawn, metrics, strict=True):
+        assert trace.x[0] + trace.error_x.array[0] == pytest.approx(metric.high)
+        assert trace.x[0] - trace.error_x.arrayminus[0] == pytest.approx(metric.low)
+    assert figure.layout.xaxis.type == "log"
+    assert figure.layout.xaxis.range[0] == 0
+    assert 10 ** figure.layout.xaxis.range[1] > max(metric.high for metric in metrics)
+
+
+def test_perplexity_axis_is_linear_when_values_are_close(result):
+    close = replace(result.baseline.pruned, perplexity=Metric(60.0, 55.0, 66.0))
+    near = replace(result, baseline=replace(result.baseline, pruned=close))
+    figure = perplexity.perplexity(near)
+    assert figure.layout.xaxis.type == "linear"
+    assert figure.layout.xaxis.range[0] == 0
+
+
+def test_axis_type_switches_at_twentyfold():
+    assert style.axis_type([1.0, 20.0]) == "linear"
+    assert style.axis_type([1.0, 20.1]) == "log"
+    assert style.axis_type([-1.0, 100.0]) == "linear"
+    assert style.axis_type([1.0, math.nan, None, 30.0]) == "log"
+
+
+def test_gap_closed_shows_shares_and_holds_negative_ones(result):
+    worse = replace(result, runs=[replace(result.runs[0], gap_closed=-0.2), result.runs[1]])
+    figure = perplexity.gap_closed(worse)
+    assert bars(figure) == {"ghost": -0.2, "affine": result.runs[1].gap_closed}
+    low, high = figure.layout.xaxis.range
+    assert low < -0.2
+    assert high > 1
+
+
+def test_window_differences_are_paired(result):
+    figure = perplexity.window_differences(result, "original")
+    ghost = next(trace for trace in figure.data if trace.name == "ghost")
+    expected = np.subtract(result.runs[0].window_nll, result.baseline.original.window_nll)
+    assert np.allclose(ghost.x, expected)
+    assert {trace.name for trace in figure.data} == {"pruned", "ghost", "affine"}
+
+
+def test_by_position_is_a_running_mean_that_keeps_the_level(result):
+    figure = perplexity.by_position(result)
+    line = next(trace for trace in figure.data if trace.name == "pruned")
+    raw = np.asarray(result.baseline.pruned.position_nll)
+    assert len(line.y) == len(raw)
+    assert line.y[100] == pytest.approx(raw[97:104].mean())
+    assert line.y[0] == pytest.approx(raw[:4].mean())
+    assert "nats" in figure.layout.yaxis.title.text
+    exponential = perplexity.by_position(result, "perplexity")
+    assert exponential.data[1].y[100] == pytest.approx(math.exp(line.y[100]))
+
+
+def test_explained_shows_all_ordinary_and_fitted_tokens(result):
+    figure = boundary.explained(result.runs)
+    shown = {t.name: list(t.x) for t in figure.data if t.x[0] is not None}
+    reports = [run.boundary for run in result.runs]
+    assert shown["all tokens"] == [report.explained for report in reports]
+    assert shown["ordinary tokens"] == [report.explained_ordinary for report in reports]
+    assert shown["calibration (fitted on)"] == [report.explained_train for report in reports]
+
+
+def test_boundary_figures_follow_the_block_asked_for():
+    runs = make_result(blocks=2).runs
+    errors = [runs[0].blocks[block].channel_error for block in (0, 1)]
+    for block in (0, 1):
+        figure = boundary.channel_error(runs, block, order="index")
+        assert list(figure.data[0].y) == errors[block]
+    assert boundary.channel_error(runs, 7).layout.annotations[0].text
+
+
+def test_channel_error_sorted_is_descending_and_names_the_channel(result):
+    figure = boundary.channel_error(result.runs)
+    trace, errors = figure.data[0], result.runs[0].boundary.channel_error
+    assert list(trace.y) == sorted(errors, reverse=True)
+    assert trace.customdata[0] == int(np.argmax(errors))
+    assert figure.layout.yaxis.type == "log"
+    guide, note = figure.layout.shapes[0], figure.layout.annotations[0]
+    assert (guide.y0, note.y, note.text) == (1, 0, "plain dropping")  # a log axis: 10^0
+
+
+def test_position_error_draws_ordinary_tokens_with_their_gaps(result):
+    figure = boundary.position_error(result.runs)
+    thin = next(trace for trace in figure.data if trace.name == "ghost, ordinary tokens")
+    assert thin.y[0] is None
+    assert len(thin.y) == len(result.runs[0].boundary.position_error)
+
+
+def test_heat_maps_share_a_symmetric_range_and_name_channels(result):
+    report = result.runs[0].operators[0]
+    maps = {part: operator.heat_map(report, part).data[0] for part in ("symmetric", "antisymmetric")}
+    for part, heat in maps.items():
+        assert heat.zmin == -heat.zmax
+        assert heat.zmax == maps["symmetric"].zmax
+        assert np.allclose(heat.z, getattr(report, f"{part}_map"), atol=1e-6)
+        assert list(heat.x)[:2] == [0, TILE]
+    largest = max(np.abs(report.symmetric_map).max(), np.abs(report.antisymmetric_map).max())
+    assert maps["symmetric"].zmax < largest  # one massive channel must not bleach the rest
+    assert operator.heat_map(report, "symmetric").layout.yaxis.scaleanchor == "x"
+
+
+def test_symmetric_range_of_zero_and_of_one_outlier():
+    assert style.symmetric_range([[0.0, 0.0]]) == 1.0
+    sparse = np.zeros((100, 100))
+    sparse[0, 0] = 3.0
+    assert style.symmetric_range(sparse.tolist()) == 3.0
+
+
+def test_energy_split_shows_both_metrics_and_logs_when_they_cancel(result):
+    report = result.runs[0].operators[0]
+    figure = operator.energy_split(report)
+    assert list(figure.data[1].x) == [report.split.frobenius["antisymmetric"], 0.41]
+    massive = replace(
+        report, split=replace(report.split, activation={"symmetric": 22.0, "antisymmetric": 21.0})
+    )
+    assert operator.energy_split(massive).layout.xaxis.type == "log"
+
+
+def test_symmetry_cost_pairs_each_operator_with_the_best_symmetric_one(result):
+    fitted, symmetric = operator.symmetry_cost(result.runs).data
+    assert list(fitted.x) == [0.62, 0.62]
+    assert list(symmetric.x) == [0.54, 0.54]
+    assert list(fitted.y) == ["ghost", "affine"]
+
+
+def test_eigenvalues_are_drawn_at_equal_aspect_around_the_unit_circle(result):
+    report = result.runs[0].operators[0]
+    figure = operator.eigenvalues(report)
+    circle, dots = figure.data
+    assert np.allclose(np.hypot(circle.x, circle.y), 1)
+    assert list(dots.x) == report.eigenvalues_real
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert figure.layout.yaxis.scaleratio == 1
+    for axis, values in ((figure.layout.xaxis, dots.x), (figure.layout.yaxis, dots.y)):
+        assert axis.range[0] <= min(-1, *values)
+        assert axis.range[1] >= max(1, *values)
+
+
+def test_singular_values_are_log_and_leave_rounding_out(result):
+    report = result.runs[0].operators[0]
+    deficient = replace(report, singular_values=[*report.singular_values[:-1], 1e-15])
+    figure = spectrum.singular_values([replace(result.runs[0], operators=[deficient])])
+    assert figure.layout.yaxis.type == "log"
+    assert figure.data[0].y[0] == report.singular_values[0]
+    assert figure.data[0].y[-1] is None
+
+
+def test_rank_curve_has_both_texts_and_a_parameter_axis(result):
+    figure = spectrum.rank_curve(result.runs)
+    held_out, fitted = figure.data[:2]
+    curve = result.runs[0].operators[0].truncated_svd
+    assert list(held_out.y) == curve.explained
+    assert list(fitted.y) == curve.explained_train
+    assert 0 < held_out.x[0] < 1  # rank 0 has a place on the log axis
+    assert list(held_out.x[1:]) == curve.ranks[1:]
+    assert "18,528 parameters" in held_out.customdata[-1]
+    assert figure.layout.xaxis2.ticktext[0] == str(CHANNELS)  # rank 0 still adds a bias
+    assert figure.layout.xaxis2.matches == "x"
+
+
+def test_rank_curve_does_not_follow_a_rank_that_overshoots(result):
+    report = result.runs[0].operators[0]
+    wild = replace(report, truncated_svd=RankCurve([0, 1, 2], [0.0, -40.0, 0.5], [0.0, 0.3, 0.6]))
+    figure = spectrum.rank_curve([replace(result.runs[0], operators=[wild])])
+    low, high = figure.layout.yaxis.range
+    assert -1.2 < low < -1
+    assert 0.6 < high < 0.8
+
+
+def test_selection_marks_what_was_chosen(result):
+    figure = selection.scores(with_selection(result).selection)
+    marked = next(trace for trace in figure.data if trace.name == "chosen")
+    assert list(marked.x) == ["20:25"]
+    assert len(next(trace for trace in figure.data if trace.name == "kept").x) == 25
+    blocks = SelectionInfo("shortgpt", "influence", [str(i) for i in range(6)], [1.0] * 6, True, "2:4,5")
+    assert selection.chosen(blocks) == [False, False, True, True, False, True]
+    layers = replace(blocks, labels=[f"{i}:{i + 1}" for i in range(6)])
+    assert list(selection.scores(layers).data[1].x) == ["2", "3", "5"]
+
+
+def test_nothing_to_show_is_a_reason_and_not_an_exception(result):
+    bare = replace(result.runs[0], operators=[], window_nll=[], position_nll=[], gap_closed=math.nan)
+    empty = replace(result, runs=[])
+    reports = replace(
+        result.runs[0].operators[0],
+        symmetric_map=[],
+        antisymmetric_map=[],
+        eigenvalues_real=[],
+        eigenvalues_imag=[],
+    )
+    figures = [
+        perplexity.gap_closed(empty),
+        perplexity.gap_closed(replace(result, runs=[bare])),
+        boundary.explained([]),
+        boundary.relative_error([]),
+        boundary.channel_error([]),
+        boundary.position_error([]),
+        operator.symmetry_cost([bare]),
+        operator.heat_map(reports, "symmetric"),
+        operator.eigenvalues(reports),
+        spectrum.singular_values([bare]),
+        spectrum.cumulative_energy([bare]),
+        spectrum.rank_curve([bare]),
+        selection.scores(None),
+    ]
+    for figure in figures:
+        assert not figure.data
+        assert len(figure.layout.annotations) == 1
+        assert figure.layout.annotations[0].text.endswith(".")
+
+
+def test_nan_never_breaks_a_figure(result):
+    nothing = Metric(math.nan, math.nan, math.nan)
+    broken = replace(result.runs[0], perplexity=nothing, gap_closed=math.nan)
+    for section in catalog.sections(replace(result, runs=[broken, result.runs[1]])):
+        assert section.panels
+    figure = perplexity.perplexity(replace(result, runs=[broken]))
+    assert all(math.isfinite(end) for end in figure.layout.xaxis.range)

@@ -1,0 +1,243 @@
+"""Numbers as people read them, and sentences that say what this result says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from ghostlab.plots import formats, sentences
+from ghostlab.records import Metric, RankCurve
+from tests.helpers.results import make_result, with_selection
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Numbers of the README: 25.2 -> 656, ghost 78.1."""
+    made = make_result()
+    original = replace(made.baseline.original, perplexity=Metric(25.2, 23.0, 27.5))
+    pruned = replace(made.baseline.pruned, perplexity=Metric(656.0, 600.0, 720.0))
+    ghost = replace(made.runs[0], perplexity=Metric(78.1, 70.0, 87.0), gap_closed=0.656)
+    return replace(made, baseline=replace(made.baseline, original=original, pruned=pruned), runs=[ghost])
+
+
+def ending_at(result, value, low, high, gap=0.5):
+    run = replace(result.runs[0], label="affine", perplexity=Metric(value, low, high), gap_closed=gap)
+    return replace(result, runs=[*result.runs, run])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (25.234, "25.2"),
+        (656.4, "656"),
+        (1234.0, "1,234"),
+        (0.01234, "0.0123"),
+        (1.2e-4, "1.2e-4"),
+        (-3.5, "−3.50"),
+        (0.0, "0"),
+        (4.2e9, "4.2e9"),
+        (math.nan, "—"),
+        (None, "—"),
+    ],
+)
+def test_number(value, text):
+    assert formats.number(value) == text
+
+
+def test_counts_and_shares():
+    assert formats.count(331776) == "331,776"
+    assert formats.count(3_200_000) == "3.2 M"
+    assert formats.count(1_400_000_000) == "1.4 B"
+    assert formats.percent(0.656) == "66 %"
+    assert formats.percent(0.0132) == "1.3 %"
+    assert formats.percent(-0.12) == "−12 %"
+    assert formats.percent(0.9999) == "99.9 %"
+    assert formats.percent(1.0) == "100 %"
+    assert formats.percent(-0.0001) == "0 %"
+    assert formats.percent(math.inf) == "—"
+    assert formats.change(1.34) == "by 34 %"
+    assert formats.change(26.03) == "26-fold"
+    assert formats.points(0.01) == "1 point"
+    assert formats.points(0.124) == "12 points"
+    assert formats.plural(1, "block") == "1 block"
+
+
+def test_perplexity_tells_cost_and_recovery(result):
+    assert sentences.perplexity(result) == (
+        "Dropping 5 of 30 blocks raises perplexity 26-fold, from 25.2 to 656; ghost brings it back to 78.1, "
+        "closing 66 % of the gap in log-likelihood."
+    )
+
+
+def test_perplexity_names_the_runner_up_and_an_overlap(result):
+    close = sentences.perplexity(ending_at(result, 80.0, 72.0, 90.0))
+    assert close.endswith("; next comes affine with 80.0 (the 95 % intervals of ghost and affine overlap).")
+    apart = sentences.perplexity(ending_at(result, 120.0, 110.0, 131.0))
+    assert apart.endswith("; next comes affine with 120.")
+    better = sentences.perplexity(ending_at(result, 50.0, 45.0, 55.0))
+    assert "; affine brings it back to 50.0, closing 50 %" in better
+
+
+def test_perplexity_when_no_recovery_helps(result):
+    worse = replace(result.runs[0], perplexity=Metric(900.0, 800.0, 1000.0), gap_closed=-0.1)
+    assert sentences.perplexity(replace(result, runs=[worse])).endswith(
+        "; ghost does not help: it ends at 900."
+    )
+    both = ending_at(replace(result, runs=[worse]), 950.0, 900.0, 990.0)
+    assert sentences.perplexity(both).endswith("; no recovery helps, and the best, ghost, ends at 900.")
+
+
+def test_perplexity_without_a_figure_to_tell(result):
+    broken = replace(result.runs[0], perplexity=Metric(math.nan, math.nan, math.nan))
+    assert sentences.perplexity(replace(result, runs=[])).endswith("; no recovery was fitted.")
+    assert "no recovery gives a finite perplexity" in sentences.perplexity(replace(result, runs=[broken]))
+
+
+def test_perplexity_when_dropping_costs_little_or_helps(result):
+    def after(value, low, high):
+        pruned = replace(result.baseline.pruned, perplexity=Metric(value, low, high))
+        return replace(result, baseline=replace(result.baseline, pruned=pruned), runs=[])
+
+    assert sentences.perplexity(after(26.0, 24.0, 28.0)).startswith(
+        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, "
+        "though their 95 % intervals overlap"
+    )
+    assert "lowers perplexity by 21 %, from 25.2 to 20.0;" in sentences.perplexity(after(20.0, 18.0, 22.0))
+
+
+def test_gap_closed_orders_recoveries_and_admits_a_loss(result):
+    assert sentences.gap_closed(ending_at(result, 80.0, 72.0, 90.0, gap=0.64)) == (
+        "ghost regains 66 % of the log-likelihood that dropping lost, affine 64 %."
+    )
+    lost = replace(result, runs=[replace(result.runs[0], gap_closed=-0.12)])
+    assert sentences.gap_closed(lost).startswith("Nothing is regained: ghost closes −12 %")
+
+
+def test_windows_count_the_wins():
+    result = make_result()
+    base = result.baseline.pruned.window_nll
+    shifted = [value + (0.5 if index < 3 else -1.0) for index, value in enumerate(base)]
+    text = sentences.window_differences(replace(result, runs=[replace(result.runs[0], window_nll=shifted)]))
+    assert text == (
+        "ghost needs 0.719 nats per token fewer than the pruned model on average "
+        "and is better on 13 of 16 windows."
+    )
+
+
+def test_boundary_sentences_compare_with_calibration_and_ordinary_tokens():
+    run = make_result().runs[0]
+    report = replace(
+        run.boundary, explained=0.62, explained_ordinary=0.55, explained_train=0.7, relative_error=0.2
+    )
+    runs = [replace(run, boundary=replace(report, relative_error_ordinary=0.3))]
+    assert sentences.explained(runs) == (
+        "ghost restores 62 % of what dropping takes away (55 % on ordinary tokens); "
+        "on the tokens that it was fitted on 8 points more."
+    )
+    assert "off by 20 % of its size, by 30 % on ordinary tokens" in sentences.relative_error(runs)
+    worse = [replace(run, boundary=replace(report, explained=-0.3, explained_train=None))]
+    assert sentences.explained(worse) == (
+        "No recovery comes closer than plain dropping; ghost explains −30 %."
+    )
+
+
+def test_channel_and_position_sentences_tell_what_is_left_of_the_gap():
+    run = make_result().runs[0]
+    report = replace(run.boundary, channel_error=[0.2, 0.4, 1.5], position_error=[0.9, 0.3, 0.4, 0.2])
+    runs = [replace(run, boundary=report)]
+    assert sentences.channel_error(runs) == (
+        "ghost leaves 40 % of the gap in the median channel and 150 % in the worst, channel 2; "
+        "1 channel would be closer if merely dropped."
+    )
+    assert sentences.position_error(runs) == (
+        "ghost leaves 90 % of the gap at the first position and 30 % at the median of the rest."
+    )
+
+
+def test_symmetry_cost_in_points():
+    run = make_result().runs[0]
+
+    def told(explained, symmetric):
+        split = replace(run.operators[0].split, explained=explained, explained_symmetric=symmetric)
+        return sentences.symmetry_cost([replace(run, operators=[replace(run.operators[0], split=split)])])
+
+    assert "leaving the symmetric set is worth 8 points of explained gap: 62 % against 54 %" in told(
+        0.62, 0.54
+    )
+    assert "costs next to nothing" in told(0.62, 0.619)
+    assert "symmetric operator does better than ghost" in told(0.5, 0.6)
+    assert "No recovery" in told(math.nan, 0.5)
+
+
+def test_energy_split_warns_when_the_parts_cancel():
+    report = make_result().runs[0].operators[0]
+    split = replace(
+        report.split,
+        frobenius={"symmetric": 0.37, "antisymmetric": 0.63},
+        activation={"symmetric": 22.0, "antisymmetric": 21.0},
+    )
+    text = sentences.energy_split(replace(report, split=split))
+    assert text.startswith(
+        "63 % of the map's weight energy is antisymmetric; on the data S and A together hold 43 "
+    )
+    assert "cancel" in text
+
+
+def test_eigenvalues_count_growth_and_turning():
+    report = make_result().runs[0].operators[0]
+    turning = replace(report, eigenvalues_real=[0.0, 0.0, 1.5, 0.5], eigenvalues_imag=[0.9, -0.9, 0.0, 0.0])
+    assert sentences.eigenvalues(turning) == (
+        "1 of 4 eigenvalues of W lies outside the unit circle (largest modulus 1.50); "
+        "50 % are complex, turning by up to 90°."
+    )
+    real = replace(report, eigenvalues_real=[0.5, 0.9], eigenvalues_imag=[0.0, 0.0])
+    assert "all are real" in sentences.eigenvalues(real)
+
+
+def test_rank_curve_tells_the_least_sufficient_rank_and_overfitting():
+    run = make_result().runs[0]
+    curve = RankCurve([0, 8, 32, 96], [0.0, 0.5, 0.60, 0.55], [0.0, 0.5, 0.7, 0.8])
+    runs = [replace(run, operators=[replace(run.operators[0], truncated_svd=curve)])]
+    assert sentences.rank_curve(runs) == (
+        "Rank 32 of ghost (6,240 parameters) explains 60 % of the gap; "
+        "the full rank, 96, explains 55 %, less than rank 32 with 60 %."
+    )
+
+
+def test_spectrum_counts_directions():
+    run = make_result().runs[0]
+    report = replace(
+        run.operators[0], cumulative_energy=[0.6, 0.8, 0.95, 1.0], singular_values=[8.0, 2.0, 1.0]
+    )
+    runs = [replace(run, operators=[report])]
+    assert (
+        sentences.cumulative_energy(runs)
+        == "1 of 4 directions holds half of the energy of ghost, 3 hold 90 %."
+    )
+    assert "8.00, 4.00 times the median" in sentences.singular_values(runs)
+
+
+def test_selection_names_the_rival(result):
+    assert sentences.selection(with_selection(result).selection) == (
+        "streamline drops 20:25 with a score of 0.0200; the next candidate has 0.0210."
+    )
+    assert sentences.selection(None) == "The blocks were named by hand."
+
+
+def test_no_sentence_fails_on_nothing(result):
+    bare = replace(result.runs[0], operators=[], window_nll=[], position_nll=[], gap_closed=math.nan)
+    for runs in ([], [bare]):
+        partial = replace(result, runs=runs)
+        told = [
+            getattr(sentences, name)(partial) for name in ("gap_closed", "by_position", "window_differences")
+        ]
+        told += [
+            getattr(sentences, name)(runs)
+            for name in ("symmetry_cost", "singular_values", "cumulative_energy", "rank_curve")
+        ]
+        assert all(text.endswith(".") for text in told)
+        assert not any("nan" in text for text in told)

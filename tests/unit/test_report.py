@@ -1,0 +1,98 @@
+"""The report is one closed file that states everything and trusts no text."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pandas as pd
+import plotly.io
+import pytest
+
+from ghostlab import report
+from tests.helpers.results import make_result, with_selection
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return report.render(with_selection(make_result(blocks=2)))
+
+
+def test_report_states_command_texts_warnings_and_versions(page):
+    result = make_result(blocks=2)
+    assert result.config.to_command() in page
+    for text in (
+        result.text.calibration,
+        result.text.held_out,
+        result.warnings[0],
+        "2.13.0",
+        result.config.key,
+    ):
+        assert text in page
+    assert "blocks 10–11, 20–24 (7 of 30)" in page
+    assert "streamline (mean cosine distance per token)" in page
+
+
+def test_report_table_has_every_variant_with_intervals(page):
+    table = page[page.index("<table") : page.index("</table>")]
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)<small>(.*?)</small>', table)
+    assert [name for name, _, _ in rows] == ["original", "pruned", "ghost", "affine"]
+    assert all(" to " in interval for _, _, interval in rows)
+
+
+def test_report_holds_plotly_once_and_every_figure_as_json(page):
+    assert page.count("plotly.js v") == 1
+    stored = re.findall(r'<script type="application/json" id="(figure-\d+)">(.*?)</script>', page, re.DOTALL)
+    boxes = re.findall(r'data-figure="(figure-\d+)"', page)
+    assert [name for name, _ in stored] == boxes
+    assert len(boxes) > 20
+    first = plotly.io.from_json(stored[0][1])
+    assert first.data[0].name == "original"
+
+
+def test_report_loads_nothing(page):
+    head = page[: page.index("plotly.js v")]
+    assert "default-src 'none'" in head
+    assert not re.search(r"<(?:script|link|img)[^>]*(?:src|href)=", page[: page.index("<script>")])
+
+
+def test_report_escapes_every_text():
+    nasty = "</script><script>alert(1)</script><b>&"
+    result = make_result()
+    run = replace(result.runs[0], label=nasty, warnings=[nasty])
+    spoken = [replace(made, text=nasty, variant=nasty) for made in result.generations]
+    evil = replace(
+        result,
+        model=replace(result.model, name=nasty, note=nasty),
+        config=replace(result.config, prompt=nasty, model=nasty),
+        text=replace(result.text, calibration=nasty, licence=nasty),
+        runs=[run],
+        generations=spoken,
+        warnings=[nasty],
+        versions={nasty: nasty},
+    )
+    page = report.render(evil)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    stored = re.findall(r'<script type="application/json" id="figure-\d+">(.*?)</script>', page, re.DOTALL)
+    assert nasty in [trace.get("name") for trace in json.loads(stored[0])["data"]]
+
+
+def test_report_of_a_run_without_recoveries_or_generations():
+    page = report.render(replace(make_result(), runs=[], generations=[], warnings=[]))
+    assert "no recovery was fitted" in page
+    assert "Generated text" not in page
+    assert "Restored state" not in page
+
+
+def test_files_are_written_whole(tmp_path):
+    result = make_result()
+    path = report.write_report(result, tmp_path / "new" / "report.html")
+    assert path.read_text(encoding="utf-8") == report.render(result)
+    table = pd.read_csv(report.write_table(result, tmp_path / "new" / "table.csv"))
+    assert list(table["variant"]) == ["original", "pruned", "ghost", "affine"]
+    assert table["perplexity_low"][2] == pytest.approx(result.runs[0].perplexity.low)
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["report.html", "table.csv"]
