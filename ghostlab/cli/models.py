@@ -15,17 +15,15 @@ def models_command() -> None:
     rows = [
         [
             entry.source,
-            entry.title,
             entry.family,
             str(entry.blocks),
-            str(entry.width),
             f"{entry.parameters:,.0f} M",
             entry.licence + (" (gated)" if entry.gated else ""),
-            entry.note,
+            f"{entry.title}: {entry.note}",
         ]
         for entry in CATALOG
     ]
-    print_table(["--model", "title", "family", "blocks", "width", "size", "licence", "note"], rows)
+    print_table(["--model", "family", "blocks", "size", "licence", "about"], rows)
     typer.echo("\nAny other hub model, local folder or .gguf file of these families (model_type: known as):")
     for family, names in sorted(FAMILIES.items()):
         typer.echo(f"  {family}: {names}")

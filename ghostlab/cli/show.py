@@ -11,7 +11,7 @@ from rich.table import Table
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
 
-_PIPED_WIDTH = 140
+_PIPED_WIDTH = 500
 """Columns when stdout is no terminal, so that a table piped to a file does not fold."""
 
 _METRICS = ("perplexity", "bits/byte", "KL", "top-1", "explained", "gap closed", "parameters")
@@ -29,7 +29,7 @@ def print_table(
     """Print ``rows`` under ``head``; with ``numbers`` every column but the first is right-aligned."""
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
     for index, name in enumerate(head):
-        table.add_column(name, justify="right" if numbers and index else "left", overflow="fold")
+        table.add_column(name, justify="right" if numbers and index else "left", no_wrap=not index)
     for row in rows:
         table.add_row(*row)
     stdout().print(table, markup=False)
