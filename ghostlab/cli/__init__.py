@@ -18,7 +18,7 @@ from ghostlab.cli.app import app_command
 from ghostlab.cli.doctor import doctor_command
 from ghostlab.cli.models import models_command
 from ghostlab.cli.run import run_command
-from ghostlab.errors import GhostlabError
+from ghostlab.errors import Cancelled, GhostlabError
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Base of what typer raises for a wrong flag; only its subclass has a public name."""
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         message: str = error.format_message()  # type: ignore[attr-defined]
         return _fail(f"{message.rstrip('.')}. See ghostlab --help.", 2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return _fail("Stopped.", 130)
     except Exception as error:
         if flags.debug:
@@ -79,6 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(
             f"Unexpected {type(error).__name__}: {error} (ghostlab --debug ... shows the traceback)", 1
         )
+    if code == Cancelled.exit_code:  # typer answers Ctrl-C by itself, without a word
+        return _fail("Stopped.", code)
     return code if isinstance(code, int) else 0
 
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,56 +132,44 @@ def test_the_table_and_the_warning_about_few_tokens(finished: tuple[Path, str]) 
     assert str(out) in printed
 
 
-def _bad(tmp_path: Path) -> dict[str, tuple[Sequence[str], str]]:
-    """What is wrong -> (flags, a word that the sentence must contain)."""
-    (tmp_path / "short.txt").write_text("Only a few words.\n")
-    (tmp_path / "folder").mkdir()
-    remote = tmp_path / "remote"
+BAD_INPUT = {
+    "cut outside": ("--drop 28:31", "30 blocks"),
+    "all blocks": ("--drop 0:30", "all 30"),
+    "empty block": ("--drop 5:5", "empty"),
+    "overlap": ("--drop 3:6,5:8", "overlap"),
+    "text too short": ("--text short.txt", "short"),
+    "unknown text": ("--text no-such-text", "no-such-text"),
+    "window too long": ("--length 9000 --sequences 1", "8192"),
+    "unknown model": ("--model nobody/nothing-here", "nobody/nothing-here"),
+    "not a model": ("--model ./folder", "folder"),
+    "remote code": ("--model ./remote", "code"),
+    "unknown recovery": ("--recover magic", "ghost"),
+    "unknown criterion": ("--select magic", "shortgpt"),
+    "count too large": ("--select shortgpt --count 30", "30"),
+    "rank too small": ("--rank 0", "Rank 0"),
+}
+"""What is wrong -> flags, and a word that the sentence must contain."""
+
+
+@pytest.fixture(scope="module")
+def bad_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text that is too short, a folder without a model, and a model that brings code."""
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "short.txt").write_text("Only a few words.\n")
+    (folder / "folder").mkdir()
+    remote = folder / "remote"
     remote.mkdir()
     code = {"AutoConfig": "configuration_x.XConfig", "AutoModelForCausalLM": "modeling_x.XModel"}
     (remote / "config.json").write_text(json.dumps({"model_type": "x_of_its_own", "auto_map": code}))
-    (remote / "configuration_x.py").write_text("raise SystemExit('code of the model was run')\n")
-    (remote / "modeling_x.py").write_text("raise SystemExit('code of the model was run')\n")
-    return {
-        "cut outside": (["--drop", "28:31"], "30 blocks"),
-        "all blocks": (["--drop", "0:30"], "all 30"),
-        "empty block": (["--drop", "5:5"], "empty"),
-        "overlap": (["--drop", "3:6,5:8"], "overlap"),
-        "text too short": (["--text", str(tmp_path / "short.txt")], "short"),
-        "unknown text": (["--text", "no-such-text"], "no-such-text"),
-        "window too long": (["--length", "9000", "--sequences", "1"], "8192"),
-        "unknown model": (["--model", "nobody/nothing-here"], "nobody/nothing-here"),
-        "not a model": (["--model", str(tmp_path / "folder")], "folder"),
-        "remote code": (["--model", str(remote)], "code"),
-        "unknown recovery": (["--recover", "magic"], "ghost"),
-        "unknown criterion": (["--select", "magic"], "shortgpt"),
-        "count too large": (["--select", "shortgpt", "--count", "30"], "30"),
-        "rank too small": (["--rank", "0"], "Rank 0"),
-    }
+    for name in ("configuration_x.py", "modeling_x.py"):
+        (remote / name).write_text("raise SystemExit('code of the model was run')\n")
+    return folder
 
 
-_NAMES = [
-    "cut outside",
-    "all blocks",
-    "empty block",
-    "overlap",
-    "text too short",
-    "unknown text",
-    "window too long",
-    "unknown model",
-    "not a model",
-    "remote code",
-    "unknown recovery",
-    "unknown criterion",
-    "count too large",
-    "rank too small",
-]
-
-
-@pytest.mark.parametrize("name", _NAMES)
-def test_bad_input_is_one_clear_line_and_code_2(name: str, tmp_path: Path) -> None:
-    flags, word = _bad(tmp_path)[name]
-    done = ghostlab("run", *SMALL, *flags)
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_one_clear_line_and_code_2(name: str, bad_files: Path) -> None:
+    flags, word = BAD_INPUT[name]
+    done = ghostlab("run", *SMALL, *flags.split(), cwd=bad_files)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr
@@ -192,15 +179,18 @@ def test_bad_input_is_one_clear_line_and_code_2(name: str, tmp_path: Path) -> No
 
 def test_ctrl_c_stops_with_130(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    words = [*COMMAND, "run", "--sequences", "512", "--out", str(tmp_path / "out")]
+    out = tmp_path / "out"
+    words = [*COMMAND, "run", "--sequences", "512", "--out", str(out)]
     with subprocess.Popen(words, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(12)  # well inside calibration, which takes minutes
+        while not out.exists():
+            time.sleep(0.1)
+        time.sleep(10)  # well inside calibration, which takes minutes
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.count("\n") == 1
     assert "Stopped" in err
-    assert list((tmp_path / "out").iterdir()) == []
+    assert list(out.iterdir()) == []
 
 
 def test_models_and_doctor_answer() -> None:

@@ -260,6 +260,7 @@ def test_a_second_ctrl_c_does_not_wait(
 
     install_lab(work)
     assert main(["run"]) == 130
+    assert _error_line(capsys) == "ghostlab: Stopped."
 
 
 # -- output ----------------------------------------------------------------------------------------------
