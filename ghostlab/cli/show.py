@@ -40,8 +40,8 @@ def print_result(result: RunResult) -> None:
     model = result.model
     kept = model.parameters - model.parameters_dropped
     rows = [
-        ["original", *_scores(result.baseline.original), "", "", f"{model.parameters:,}"],
-        ["pruned", *_scores(result.baseline.pruned), "", "", f"{kept:,}"],
+        ["original", *_scores(result.baseline.original), "", "", _millions(model.parameters)],
+        ["pruned", *_scores(result.baseline.pruned), "", "", _millions(kept)],
         *([run.label or run.method, *_recovery(run, kept)] for run in result.runs),
     ]
     print_table(["variant", *_METRICS], rows, f"{model.name}: {result.cut.description}", numbers=True)
@@ -51,8 +51,12 @@ def print_result(result: RunResult) -> None:
 
 
 def _recovery(run: RecoveryRun, kept: int) -> list[str]:
-    parameters = f"{kept + run.parameters_added:,}"
-    return [*_scores(run), f"{run.boundary.explained:.1%}", f"{run.gap_closed:.1%}", parameters]
+    shares = [f"{run.boundary.explained:.1%}", f"{run.gap_closed:.1%}"]
+    return [*_scores(run), *shares, _millions(kept + run.parameters_added)]
+
+
+def _millions(count: int) -> str:
+    return f"{count / 1e6:,.1f} M"
 
 
 def _scores(scores: Scores | RecoveryRun) -> list[str]:

@@ -279,8 +279,8 @@ def test_files_and_table(lab: FakeLab, tmp_path: Path, capsys: pytest.CaptureFix
     assert f"{ghost.boundary.explained:.1%}" in lines["ghost"]
     assert f"{ghost.gap_closed:.1%}" in lines["ghost"]
     kept = result.model.parameters - result.model.parameters_dropped
-    assert f"{kept:,}" in lines["pruned"]
-    assert f"{kept + ghost.parameters_added:,}" in lines["ghost"]
+    assert f"{kept / 1e6:.1f} M" in lines["pruned"]
+    assert f"{(kept + ghost.parameters_added) / 1e6:.1f} M" in lines["ghost"]
     assert f"Warning: {result.warnings[0]}" in printed
     assert str(out) in printed
 
