@@ -12,7 +12,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import TypeAdapter, ValidationError
@@ -106,6 +106,8 @@ class RunConfig:
         for name, minimum in least.items():
             if getattr(self, name) < minimum:
                 raise ConfigError(f"{name} is {getattr(self, name)}.", f"It must be at least {minimum}.")
+        if self.seed >= 2**32:
+            raise ConfigError(f"seed is {self.seed}.", f"It must be below 2**32 = {2**32}.")
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise ConfigError(f"temperature is {self.temperature}.", "Use 0 (greedy) or a positive number.")
         if not 0 < self.top_p <= 1:
@@ -151,11 +153,7 @@ class RunConfig:
         if known.get("select") and "drop" not in known:
             known["drop"] = None  # naming a criterion replaces the default blocks
         if "recover" in known:
-            specs = known["recover"]
-            specs = [specs] if isinstance(specs, str) else specs
-            known["recover"] = tuple(
-                s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs
-            )
+            known["recover"] = _read_recover(known["recover"])
         try:
             return _ADAPTER.validate_python(known)
         except ValidationError as error:
@@ -167,8 +165,7 @@ class RunConfig:
         """The query string of a link that rebuilds this run; only what differs from the defaults."""
         pairs: list[tuple[str, str]] = []
         for f, value in self._changed():
-            values = value if isinstance(value, tuple) else (value,)
-            pairs += [(f.name, "" if item is None else str(item)) for item in values]
+            pairs += [(f.name, word) for word in _words(value)]
         return urlencode(pairs)
 
     @classmethod
@@ -176,9 +173,9 @@ class RunConfig:
         """Read a link's query string; unknown parameters are ignored, an empty value means 'none'."""
         pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
         recover = [value for name, value in pairs if name == "recover" and value]
-        named = {name: value if value else None for name, value in pairs if name != "recover"}
-        if any(name == "recover" for name, _ in pairs):
-            named = {**named, "recover": recover}  # type: ignore[dict-item]
+        named: dict[str, Any] = {n: None if n in _OPTIONAL and not value else value for n, value in pairs}
+        if "recover" in named:
+            named["recover"] = recover
         return cls.from_dict(named)
 
     def to_command(self) -> str:
@@ -189,8 +186,8 @@ class RunConfig:
             value = getattr(self, f.name)
             if f.name not in shown or value is None:
                 continue
-            for item in value if isinstance(value, tuple) else (value,):
-                words += [f"--{f.name.replace('_', '-')}", shlex.quote(str(item))]
+            for word in _words(value):
+                words += [f"--{f.name.replace('_', '-')}", shlex.quote(word)]
         if self.drop is not None and "drop" not in shown:
             words += ["--drop", shlex.quote(self.drop)]
         return " ".join(words)
@@ -201,11 +198,26 @@ class RunConfig:
     @property
     def key(self) -> str:
         """Twelve hex digits that name this run: equal configurations have equal keys."""
-        canonical = json.dumps(self.to_dict(), sort_keys=True)
+        same_types = RunConfig.from_dict(self.to_dict())  # a temperature of 1 and of 1.0 is one run
+        canonical = json.dumps(same_types.to_dict(), sort_keys=True)
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 _ADAPTER = TypeAdapter(RunConfig)
+_OPTIONAL = {name for name, hint in get_type_hints(RunConfig).items() if type(None) in get_args(hint)}
+
+
+def _read_recover(value: Any) -> tuple[RecoverySpec, ...]:
+    specs = [value] if isinstance(value, str) else value
+    if not isinstance(specs, (list, tuple)) or not all(isinstance(s, (str, RecoverySpec)) for s in specs):
+        raise ConfigError(f"recover is {value!r}.", "It is a list of recoveries, for example ghost,rank=64.")
+    return tuple(s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs)
+
+
+def _words(value: Any) -> list[str]:
+    """A field's value as the words of a link or command; no recovery at all is one empty word."""
+    items = value if isinstance(value, tuple) else (value,)
+    return ["" if item is None else str(item) for item in items] or [""]
 
 
 def help_of(name: str) -> str:

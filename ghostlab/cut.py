@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ghostlab.errors import CutError
 
-_PART = re.compile(r"^(\d+)(?:\s*:\s*(\d+))?$")
+_PART = re.compile(r"([0-9]{1,6})(?:\s*:\s*([0-9]{1,6}))?")
 
 
 @dataclass(frozen=True, order=True)
@@ -121,7 +121,7 @@ def parse_cut(text: str) -> Cut:
         raise CutError("No blocks to drop are named.", "Write for example 20:25, or 10:12,20:25.")
     blocks = []
     for part in parts:
-        match = _PART.match(part)
+        match = _PART.fullmatch(part)
         if match is None:
             raise CutError(
                 f"'{part}' is not a block.", "Write start:stop (stop not included), for example 20:25."

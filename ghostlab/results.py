@@ -74,7 +74,9 @@ class RunResult:
             raise ResultError(
                 f"This result has schema {values.get('schema')!r}.", f"This Ghostlab reads schema {SCHEMA}."
             )
-        config = RunConfig.from_dict(values.get("config", {}))
+        if not isinstance(values.get("config"), Mapping):
+            raise ResultError("The result is damaged at config: it is no object.")
+        config = RunConfig.from_dict(values["config"])
         try:
             return _ADAPTER.validate_python({**values, "config": config})
         except ValidationError as error:
@@ -84,14 +86,16 @@ class RunResult:
 
     def save(self, folder: str | Path) -> Path:
         """Write ``result.json`` and ``operators.safetensors`` into ``folder``, each whole or not at all."""
-        from safetensors.torch import save_file
-
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         if self.operators:
+            from safetensors.torch import save_file
+
             partial = target / (OPERATOR_FILE + ".part")
             save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
             partial.replace(target / OPERATOR_FILE)
+        else:
+            (target / OPERATOR_FILE).unlink(missing_ok=True)  # those of another run that was saved here
         partial = target / (RESULT_FILE + ".part")
         partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
         partial.replace(target / RESULT_FILE)
@@ -112,7 +116,7 @@ class RunResult:
             raise ResultError(
                 f"'{path}' is not a readable result.", "Name a folder that --out wrote."
             ) from error
-        result = cls.from_dict(values)
+        result = cls.from_dict(values if isinstance(values, dict) else {})
         stored = path.with_name(OPERATOR_FILE)
         if not stored.exists():
             return result

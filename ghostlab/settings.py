@@ -34,8 +34,8 @@ PUBLIC_LIMITS = Limits(
 )
 
 
-def _default_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
+def _default_cache(env: Mapping[str, str] = os.environ) -> Path:
+    base = env.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "ghostlab"
 
 
@@ -66,7 +66,7 @@ class Settings:
         """
         env = os.environ if env is None else env
         profile = env.get("GHOSTLAB_PROFILE") or ("public" if env.get("SPACE_ID") else "local")
-        cache = Path(env["GHOSTLAB_CACHE"]).expanduser() if env.get("GHOSTLAB_CACHE") else _default_cache()
+        cache = Path(env["GHOSTLAB_CACHE"]).expanduser() if env.get("GHOSTLAB_CACHE") else _default_cache(env)
         device = env.get("GHOSTLAB_DEVICE") or "auto"
         if profile == "public":
             return cls("public", cache, device, PUBLIC_LIMITS)

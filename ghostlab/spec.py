@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ghostlab.errors import ConfigError
+
+_RANK = re.compile(r"[0-9]{1,6}")
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class RecoverySpec:
         values: dict[str, Any] = {}
         for option in options:
             name, _, value = option.partition("=")
-            if name == "rank" and value.isdigit():
+            if name == "rank" and _RANK.fullmatch(value):
                 values["rank"] = int(value)
             elif name == "ridge" and value:
                 values["ridge"] = value

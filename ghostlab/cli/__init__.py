@@ -1,0 +1,89 @@
+"""The command ``ghostlab``: the same road as the app and the library, from a shell.
+
+Only this module decides exit codes: 0 done, 1 unexpected, 2 bad input, 130 stopped by the user. Importing it
+stays light; a command loads torch when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from ghostlab import __version__
+from ghostlab.cli.app import app_command
+from ghostlab.cli.doctor import doctor_command
+from ghostlab.cli.models import models_command
+from ghostlab.cli.run import run_command
+from ghostlab.errors import Cancelled, GhostlabError
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""Base of what typer raises for a wrong flag; only its subclass has a public name."""
+
+
+@dataclass
+class _Flags:
+    debug: bool = False
+
+
+cli = typer.Typer(
+    name="ghostlab",
+    help="Drop blocks of a decoder LLM, fit the linear map that stands in for them, see what came back.",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+cli.command("run")(run_command())
+cli.command("app")(app_command)
+cli.command("models")(models_command)
+cli.command("doctor")(doctor_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ghostlab {__version__}")
+        raise typer.Exit
+
+
+@cli.callback()
+def _root(
+    context: typer.Context,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    context.obj.debug = debug
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line ``argv`` (default: ``sys.argv[1:]``) and return the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    flags = _Flags()
+    try:
+        code = typer.main.get_command(cli).main(words, "ghostlab", standalone_mode=False, obj=flags)
+    except GhostlabError as error:
+        return _fail(str(error), error.exit_code)
+    except UsageError as error:
+        message: str = error.format_message()  # type: ignore[attr-defined]
+        return _fail(f"{message.rstrip('.')}. See ghostlab --help.", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("Stopped.", 130)
+    except Exception as error:
+        if flags.debug:
+            raise
+        return _fail(
+            f"Unexpected {type(error).__name__}: {error} (ghostlab --debug ... shows the traceback)", 1
+        )
+    if code == Cancelled.exit_code:  # typer answers Ctrl-C by itself, without a word
+        return _fail("Stopped.", code)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    print("ghostlab:", " ".join(message.split()), file=sys.stderr)
+    return code

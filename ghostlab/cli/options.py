@@ -1,0 +1,90 @@
+"""The flags of ``ghostlab run``, made from the fields of :class:`RunConfig`, and the way back to one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError
+
+_HINTS = get_type_hints(RunConfig)
+
+
+def config_parameters() -> list[inspect.Parameter]:
+    """One keyword parameter with a typer option per field; ``None`` means that the flag was not given."""
+    return [_parameter(f) for f in fields(RunConfig)]
+
+
+def _parameter(f: Field[Any]) -> inspect.Parameter:
+    option = typer.Option(
+        f"--{f.name.replace('_', '-')}",
+        help=f.metadata["help"] + _shown_default(f.default),
+        show_default=False,
+    )
+    annotation = Annotated[_flag_type(f.name) | None, option]  # type: ignore[valid-type]
+    return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _flag_type(name: str) -> Any:
+    """What typer converts to: the field's type without ``None``; recoveries stay short strings."""
+    if name == "recover":
+        return list[str]
+    hint = _HINTS[name]
+    named = [part for part in get_args(hint) if part is not type(None)]
+    return named[0] if type(None) in get_args(hint) else hint
+
+
+def _shown_default(default: Any) -> str:
+    if default is None:
+        return ""
+    if isinstance(default, tuple):
+        return f" Repeat the flag for several. [default: {' '.join(map(str, default))}]"
+    return f" [default: {default}]"
+
+
+def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
+    """The configuration in the file ``path`` (or the default one) with every given flag put over it.
+
+    Args:
+        path: A JSON file with RunConfig's keys, or a ``result.json`` whose run is to be repeated.
+        flags: Field name -> value of the flag, ``None`` where it was not given. ``select`` replaces the
+            file's or the default ``drop`` and the other way round.
+
+    Raises:
+        ConfigError: If the file cannot be read, has a key that is none, or a value is of the wrong kind.
+    """
+    values = {} if path is None else _read_file(path)
+    given = {name: value for name, value in flags.items() if value is not None}
+    if "recover" in given:
+        given["recover"] = [spec for spec in given["recover"] if spec]
+    if "select" in given:
+        values.pop("drop", None)
+    elif "drop" in given:
+        values.pop("select", None)
+    return RunConfig.from_dict({**values, **given})
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"'{path}' is not a readable JSON file.", "Give --config a file with the keys of a run."
+        ) from error
+    if isinstance(values, dict) and "schema" in values:
+        values = values.get("config")
+    if not isinstance(values, dict):
+        raise ConfigError(
+            f"'{path}' holds no configuration.", 'Write an object, for example {"drop": "20:25"}.'
+        )
+    unknown = sorted(set(values) - set(_HINTS))
+    if unknown:
+        raise ConfigError(f"'{unknown[0]}' in '{path}' is no setting.", f"Known are {', '.join(_HINTS)}.")
+    return values

@@ -1,0 +1,149 @@
+"""RunConfig: one run told as JSON, link, and command is the same run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import fields, replace
+
+import pytest
+
+from ghostlab.cli.options import build_config
+from ghostlab.config import RunConfig, help_of
+from ghostlab.errors import ConfigError, CutError
+from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.spec import RecoverySpec
+from tests.helpers.configs import random_config
+
+pytestmark = pytest.mark.unit
+
+SEEDS = range(150)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_json_and_link_give_the_run_back(seed: int) -> None:
+    config = random_config(seed)
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    assert RunConfig.from_query(config.to_query()) == config
+    assert RunConfig.from_query("?".join(["", config.to_query()]).lstrip("?")).key == config.key
+
+
+def test_random_configurations_reach_every_field() -> None:
+    seen = [random_config(seed) for seed in SEEDS]
+    for f in fields(RunConfig):
+        assert len({str(getattr(config, f.name)) for config in seen}) > 1, f.name
+
+
+def test_the_default_run_is_valid_and_needs_no_link_parameters() -> None:
+    RunConfig().check(Settings())
+    assert RunConfig().to_query() == ""
+    assert RunConfig().to_command() == (
+        "ghostlab run --model embedded --text wikipedia --recover ghost --recover affine --drop 20:25"
+    )
+
+
+def test_key_depends_on_values_not_on_their_number_type() -> None:
+    assert RunConfig(temperature=1).key == RunConfig(temperature=1.0).key
+    keys = {random_config(seed).key for seed in SEEDS}
+    assert len(keys) == len({random_config(seed) for seed in SEEDS})
+
+
+def test_every_field_has_a_help_sentence_of_its_own() -> None:
+    texts = [help_of(f.name) for f in fields(RunConfig)]
+    assert all(text.endswith(".") for text in texts)
+    assert len(set(texts)) == len(texts)
+
+
+def test_values_arrive_as_text_from_links_and_unknown_parameters_are_left_alone() -> None:
+    config = RunConfig.from_query("sequences=32&temperature=0.5&rank=&utm_source=mail&prompt=")
+    assert (config.sequences, config.temperature, config.rank, config.prompt) == (32, 0.5, None, "")
+
+
+def test_naming_a_criterion_replaces_the_default_blocks() -> None:
+    assert RunConfig.from_dict({"select": "shortgpt"}).drop is None
+    both = RunConfig.from_dict({"select": "shortgpt", "drop": "1:2"})
+    with pytest.raises(ConfigError, match="--drop and --select"):
+        both.check()
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"sequences": "many"}, "sequences"),
+        ({"sequences": 1.5}, "sequences"),
+        ({"bos": "sometimes"}, "bos"),
+        ({"dtype": "int8"}, "dtype"),
+        ({"prompt": None}, "prompt"),
+        ({"recover": 5}, "recover"),
+        ({"recover": [5]}, "recover"),
+        ({"recover": {"ghost": 1}}, "recover"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_by_name(values: dict[str, object], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        RunConfig.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"sequences": 0}, "sequences is 0. It must be at least 1."),
+        ({"length": 7}, "at least 8"),
+        ({"held_out": 0}, "held_out"),
+        ({"count": 0}, "count"),
+        ({"new_tokens": -1}, "new_tokens"),
+        ({"batch": 0}, "batch"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**32}, "seed"),
+        ({"temperature": -0.1}, "temperature"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": float("inf")}, "temperature"),
+        ({"top_p": 0.0}, "top_p"),
+        ({"top_p": 1.01}, "top_p"),
+        ({"top_p": float("nan")}, "top_p"),
+        ({"drop": None}, "--drop and --select"),
+        ({"ridge": "-1"}, "Ridge '-1'"),
+        ({"ridge": "abs:inf"}, "Ridge"),
+        ({"rank": 0}, "Rank 0 of ghost"),
+        ({"recover": (RecoverySpec("ghost"),) * 2}, "twice"),
+        ({"recover": (RecoverySpec("ghost"), RecoverySpec("ghost", rank=8)), "rank": 8}, "twice"),
+    ],
+)
+def test_check_names_what_cannot_work(change: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        replace(RunConfig(), **change).check()  # type: ignore[arg-type]
+    assert says in str(caught.value)
+
+
+def test_check_refuses_a_malformed_cut() -> None:
+    with pytest.raises(CutError, match="overlap"):
+        RunConfig(drop="1:4,3:5").check()
+
+
+def test_host_limits_are_checked_only_against_a_host() -> None:
+    public = Settings(profile="public", limits=PUBLIC_LIMITS)
+    large = RunConfig(sequences=1000, length=1024)
+    large.check()
+    with pytest.raises(ConfigError, match=r"1,040,384 tokens are more than this host allows \(131,072\)"):
+        large.check(public)
+    with pytest.raises(ConfigError, match="This host allows 128"):
+        RunConfig(new_tokens=129).check(public)
+    RunConfig().check(public)
+
+
+def test_rank_and_ridge_of_the_run_fill_in_where_a_recovery_names_none() -> None:
+    config = RunConfig(recover=(RecoverySpec("ghost"), RecoverySpec("affine", 4, "0")), rank=8, ridge="1e-3")
+    assert config.recoveries() == (RecoverySpec("ghost", 8, "1e-3"), RecoverySpec("affine", 4, "0"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_config_file_gives_the_run_back(seed: int, tmp_path) -> None:
+    config = random_config(seed)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(config.to_dict()))
+    assert build_config(path, {}) == config
+
+
+def test_the_command_line_quotes_for_a_shell() -> None:
+    words = shlex.split(RunConfig(prompt="it's $HOME; rm -rf *").to_command())
+    assert words[words.index("--prompt") + 1] == "it's $HOME; rm -rf *"

@@ -1,0 +1,101 @@
+"""The project's own files agree with each other, and nothing large or foreign is tracked."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[2]
+WEIGHTS_AND_TEXTS = {
+    ".safetensors",
+    ".gguf",
+    ".bin",
+    ".pt",
+    ".pth",
+    ".pkl",
+    ".npy",
+    ".npz",
+    ".arrow",
+    ".parquet",
+}
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
+
+
+def _lines(name: str) -> list[str]:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _tracked() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: there are no tracked files to look at")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_a_space_installs_what_the_project_declares() -> None:
+    assert _lines("requirements.txt") == _project()["dependencies"]
+
+
+def test_tested_versions_lie_in_the_declared_ranges_and_cover_them() -> None:
+    pins = {canonicalize_name(r.name): r for r in map(Requirement, _lines("constraints.txt"))}
+    project = _project()
+    declared = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    for requirement in map(Requirement, declared):
+        pin = pins[canonicalize_name(requirement.name)]
+        (exact,) = pin.specifier
+        assert exact.operator == "=="
+        assert Version(exact.version) in requirement.specifier, requirement.name
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    declared = {canonicalize_name(Requirement(line).name) for line in _project()["dependencies"]}
+    homes = packages_distributions()
+    for path in (ROOT / "ghostlab").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            else:
+                continue
+            tops = {name.split(".")[0] for name in names} - {"ghostlab", *sys.stdlib_module_names}
+            for top in tops:
+                owners = {canonicalize_name(home) for home in homes[top]}
+                assert owners & declared, f"{path.name} imports {top}, which pyproject.toml does not declare"
+
+
+def test_assets_are_pinned_by_hash() -> None:
+    lines = _lines("assets.txt")
+    assert len(lines) == 2
+    assert all(re.fullmatch(r"[\w-]+==[\d.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+
+
+def test_nothing_large_is_tracked() -> None:
+    large = [str(path) for path in _tracked() if path.exists() and path.stat().st_size > 1_000_000]
+    assert large == []
+
+
+def test_no_weights_or_corpora_are_tracked() -> None:
+    assert [str(path) for path in _tracked() if path.suffix in WEIGHTS_AND_TEXTS] == []

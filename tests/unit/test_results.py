@@ -1,0 +1,98 @@
+"""Results: what is saved is what is read, and damage is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ghostlab.errors import ResultError
+from ghostlab.records import SelectionInfo
+from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def result() -> RunResult:
+    operators = {"ghost/20:25/M": torch.arange(6.0).reshape(2, 3).T, "ghost/20:25/b": torch.ones(2)}
+    return replace(make_result(), operators=operators)
+
+
+def test_a_folder_gives_everything_back(result: RunResult, tmp_path: Path) -> None:
+    result.save(tmp_path / "a" / "b")
+    again = RunResult.load(tmp_path / "a" / "b")
+    assert again == result
+    assert again.to_dict() == result.to_dict()
+    assert again.operators.keys() == result.operators.keys()
+    for name, tensor in result.operators.items():
+        torch.testing.assert_close(again.operators[name], tensor, rtol=0, atol=0)
+    assert RunResult.load(tmp_path / "a" / "b" / RESULT_FILE) == result
+
+
+def test_selection_survives(result: RunResult) -> None:
+    info = SelectionInfo("shortgpt", "Block Influence", ["0", "1"], [0.5, 0.25], True, "1:2")
+    chosen = replace(result, selection=info, operators={})
+    assert RunResult.from_dict(json.loads(json.dumps(chosen.to_dict()))) == chosen
+
+
+def test_nothing_half_written_is_left_behind(result: RunResult, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {RESULT_FILE, OPERATOR_FILE}
+
+
+def test_operators_of_an_earlier_run_do_not_stay(result: RunResult, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    replace(result, operators={}).save(tmp_path)
+    assert RunResult.load(tmp_path).operators == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"schema": 99}, "schema 99"),
+        ({"schema": None}, "schema None"),
+        ({"config": None}, "damaged at config"),
+        ({"baseline": {}}, "damaged at baseline"),
+        ({"runs": [{}]}, "damaged at runs.0"),
+        ({"model": "x"}, "damaged at model"),
+    ],
+)
+def test_damage_is_named(result: RunResult, tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    (tmp_path / RESULT_FILE).write_text(json.dumps({**result.to_dict(), **change}))
+    with pytest.raises(ResultError, match=says):
+        RunResult.load(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"3", b"null"])
+def test_a_file_that_is_no_result_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / RESULT_FILE).write_bytes(content)
+    with pytest.raises(ResultError):
+        RunResult.load(tmp_path)
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultError, match="Name a folder that --out wrote"):
+        RunResult.load(tmp_path / "nowhere")
+
+
+def test_damaged_operators_are_refused(result: RunResult, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    (tmp_path / OPERATOR_FILE).write_bytes(b"not tensors")
+    with pytest.raises(ResultError, match="damaged"):
+        RunResult.load(tmp_path)
+
+
+def test_frame_has_one_row_per_variant_with_intervals(result: RunResult) -> None:
+    frame = result.to_frame().set_index("variant")
+    assert list(frame.index) == ["original", "pruned", *(run.label for run in result.runs)]
+    ghost = result.runs[0]
+    assert frame.loc["ghost", "perplexity"] == ghost.perplexity.value
+    assert frame.loc["ghost", "perplexity_high"] == ghost.perplexity.high
+    assert frame.loc["ghost", "explained"] == ghost.boundary.explained
+    assert frame["gap_closed"].isna().sum() == 2
