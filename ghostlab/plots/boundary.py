@@ -23,6 +23,7 @@ _SYMBOLS = {
     "ordinary tokens": "diamond-open",
     "calibration (fitted on)": "line-ns-open",
 }
+_SIZES = {"all tokens": 9, "ordinary tokens": 15, "calibration (fitted on)": 14}
 
 
 def reports(runs: Sequence[RecoveryRun], block: int | None) -> list[tuple[Role, BoundaryReport]]:
@@ -86,7 +87,7 @@ def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> 
         mode="markers",
         marker={
             "symbol": symbol,
-            "size": 11,
+            "size": _SIZES[label],
             "line": {"width": 2 if symbol.endswith("open") else 0},
             "color": [role.colour for role, _ in known],
         },

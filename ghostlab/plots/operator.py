@@ -42,7 +42,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
         zmax=reach,
         colorscale=style.DIVERGING,
         colorbar={
-            "title": {"text": f"entries of {letter}", "side": "top"},
+            "title": {"text": f"entries of {letter}", "side": "top", "font": {"size": 12}},
             "orientation": "h",
             "y": 1.01,
             "yanchor": "bottom",
@@ -78,26 +78,37 @@ def energy_split(report: OperatorReport) -> go.Figure:
     values = [split[part] for split in shares.values() for part in _PARTS if part in split]
     if not style.finite(values):
         return style.empty("This operator is zero: there is no energy to split.")
-    bars = [
-        go.Bar(
-            x=[split.get(part, math.nan) for split in shares.values()],
-            y=[_METRICS[metric] for metric in shares],
-            name=f"{part} ({letter})",
-            orientation="h",
-            marker_color=colour,
-            **style.bar_texts([split.get(part, math.nan) for split in shares.values()]),
-            hovertemplate=f"{part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
-        )
-        for part, (letter, colour) in _PARTS.items()
-    ]
     wide = style.axis_type(values) == "log"
-    scale = {"type": "log", "dtick": 1} if wide else {"range": style.share_range(values)}
-    return style.figure(
-        bars,
-        height=260,
-        x={"title": "energy as a share of that of M", "tickformat": ".0%", **scale},
-        y={"autorange": "reversed"},
-        barmode="group",
+    bars = [
+        _energy_bar(part, [split.get(part, math.nan) for split in shares.values()], wide) for part in _PARTS
+    ]
+    ends = [math.log10(value) for value in style.finite(values)] if wide else []
+    scale = (
+        {"title": "energy, times that of M", "range": [min(ends) - 0.5, max(ends) + 1], **style.log_ticks([])}
+        if wide
+        else {
+            "title": "energy as a share of that of M",
+            "range": style.share_range(values),
+            "tickformat": ".0%",
+        }
+    )
+    return style.figure(bars, height=260, x=scale, y={"autorange": "reversed"}, barmode="group")
+
+
+def _energy_bar(part: str, energies: list[float], wide: bool) -> go.Bar:
+    """Bars of one part in both metrics; as multiples instead of per cent when they reach that far."""
+    letter, colour = _PARTS[part]
+    look = style.bar_texts(energies)
+    if wide:
+        look["text"] = [f"{number(energy)} ×" for energy in energies]
+    return go.Bar(
+        x=energies,
+        y=list(_METRICS.values()),
+        name=f"{part} ({letter})",
+        orientation="h",
+        marker_color=colour,
+        **look,
+        hovertemplate=f"{part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
     )
 
 

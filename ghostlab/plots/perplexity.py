@@ -15,6 +15,8 @@ from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
 
 Reference = Literal["original", "pruned"]
+Unit = Literal["loss", "nll", "perplexity"]
+_UNITS = {"loss": "nats per token above original", "nll": "nats per token", "perplexity": "perplexity"}
 
 
 def variants(result: RunResult) -> list[tuple[Role, Scores | RecoveryRun]]:
@@ -116,33 +118,44 @@ def gap_closed(result: RunResult) -> go.Figure:
     return made
 
 
-def by_position(result: RunResult, unit: Literal["nll", "perplexity"] = "nll") -> go.Figure:
-    """Likelihood by position in the window; a running mean over neighbouring positions."""
-    rows = [(role, scores.position_nll) for role, scores in variants(result) if scores.position_nll]
+def by_position(result: RunResult, unit: Unit = "loss") -> go.Figure:
+    """Likelihood by position in the window; a running mean over neighbouring positions.
+
+    ``loss`` is what each variant lost against the original at that position: positions differ far more among
+    themselves, by what the windows happen to say there, than variants do.
+    """
+    original = np.asarray(result.baseline.original.position_nll, dtype=float)
+    rows = [(role, np.asarray(scores.position_nll, dtype=float)) for role, scores in variants(result)]
+    rows = [(role, nll) for role, nll in rows if nll.size and nll.size == original.size]
+    if unit == "loss":
+        rows = [(role, nll - original) for role, nll in rows if role is not style.ORIGINAL]
     if not rows:
         return style.empty("Likelihood by position was not recorded.")
-    width = max(1, len(rows[0][1]) // 32)
-    title = "nats per token" if unit == "nll" else "perplexity"
-    traces, seen = [], []
-    for role, nll in rows:
-        smooth = running_mean(np.asarray(nll, dtype=float), width)
-        values = smooth if unit == "nll" else np.exp(smooth)
-        seen += values.tolist()
-        hover = f"{role.name}, position %{{x}}: %{{y:.4~g}}<extra></extra>"
-        xs = np.arange(1, len(values) + 1)
-        traces.append(
-            go.Scatter(
-                x=xs, y=values, name=role.name, mode="lines", line=style.line(role), hovertemplate=hover
-            )
-        )
-    scale = style.wide_axis(seen) if unit == "perplexity" else {}
+    width = max(1, original.size // 32)
+    means = [(role, running_mean(nll, width)) for role, nll in rows]
+    lines = [(role, np.exp(mean) if unit == "perplexity" else mean) for role, mean in means]
+    scale = style.wide_axis(np.concatenate([line for _, line in lines])) if unit == "perplexity" else {}
     note = f" (mean of {width})" if width > 1 else ""
-    return style.figure(
-        traces,
+    made = style.figure(
+        [_position_line(role, line) for role, line in lines],
         height=style.LINE_HEIGHT,
         x={"title": f"position in the window{note}"},
-        y={"title": title, **scale},
+        y={"title": _UNITS[unit], **scale},
         showlegend=True,
+    )
+    if unit == "loss":
+        style.guide(made, "y", 0, "original")
+    return made
+
+
+def _position_line(role: Role, values: np.ndarray[Any, Any]) -> go.Scatter:
+    return go.Scatter(
+        x=np.arange(1, len(values) + 1),
+        y=values,
+        name=role.name,
+        mode="lines",
+        line=style.line(role),
+        hovertemplate=f"{role.name}, position %{{x}}: %{{y:.4~g}}<extra></extra>",
     )
 
 

@@ -114,7 +114,7 @@ def test_window_differences_are_paired(result):
 
 
 def test_by_position_is_a_running_mean_that_keeps_the_level(result):
-    figure = perplexity.by_position(result)
+    figure = perplexity.by_position(result, "nll")
     line = next(trace for trace in figure.data if trace.name == "pruned")
     raw = np.asarray(result.baseline.pruned.position_nll)
     assert len(line.y) == len(raw)
@@ -123,6 +123,10 @@ def test_by_position_is_a_running_mean_that_keeps_the_level(result):
     assert "nats" in figure.layout.yaxis.title.text
     exponential = perplexity.by_position(result, "perplexity")
     assert exponential.data[1].y[100] == pytest.approx(math.exp(line.y[100]))
+    loss = perplexity.by_position(result)
+    assert [trace.name for trace in loss.data] == ["pruned", "ghost", "affine"]
+    base = np.asarray(result.baseline.original.position_nll)
+    assert loss.data[0].y[100] == pytest.approx((raw - base)[97:104].mean())
 
 
 def test_explained_shows_all_ordinary_and_fitted_tokens(result):
@@ -187,7 +191,10 @@ def test_energy_split_shows_both_metrics_and_logs_when_they_cancel(result):
     massive = replace(
         report, split=replace(report.split, activation={"symmetric": 22.0, "antisymmetric": 21.0})
     )
-    assert operator.energy_split(massive).layout.xaxis.type == "log"
+    cancelling = operator.energy_split(massive)
+    assert cancelling.layout.xaxis.type == "log"
+    assert cancelling.data[0].text[1] == "22.0 ×"
+    assert cancelling.layout.xaxis.range[1] > math.log10(22)
 
 
 def test_symmetry_cost_pairs_each_operator_with_the_best_symmetric_one(result):
