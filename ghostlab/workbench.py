@@ -13,12 +13,10 @@ from ghostlab.progress import Progress
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text
 from ghostlab.text.documents import Text
-from ghostlab.text.windows import Windows, make_windows
+from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
 
 KEPT_TEXTS = 4
 KEPT_CALIBRATIONS = 2
-HELD_OUT_SEED = 0
-"""The held-out windows are the same for every seed, so that runs can be compared."""
 
 Value = TypeVar("Value")
 Shelf = dict[tuple[object, ...], Value]
