@@ -76,10 +76,11 @@ class Workbench:
         return calib
 
     def held_out(self, config: RunConfig, model: Model, text: Text) -> Windows:
-        """Evaluation windows from the held-out part of ``text``."""
+        """Evaluation windows: from the held-out part of ``text``, or from all of a text of their own."""
+        own = config.held_out_text not in {None, config.text}
         check_length(model, config.length)
         return make_windows(
-            text.held_out,
+            text.whole if own else text.held_out,
             model.tokenizer,
             count=config.held_out,
             length=config.length,

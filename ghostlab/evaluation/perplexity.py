@@ -9,7 +9,7 @@ from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.records import Metric
 from ghostlab.text.documents import Documents
-from ghostlab.text.windows import make_windows
+from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 
 def perplexity(
@@ -23,15 +23,15 @@ def perplexity(
     seed: int = 0,
     progress: Progress = SILENT,
 ) -> Metric:
-    """exp of the mean negative log-likelihood per predicted token, over the first windows of ``documents``.
+    """exp of the mean negative log-likelihood per predicted token, over windows of ``documents``.
 
-    Windows do not overlap; each predicts all its tokens but the first. The interval is a bootstrap over
+    The windows are those that a run evaluates on. They do not overlap; each predicts all its tokens but the first. The interval is a bootstrap over
     windows.
 
     Raises:
         TextError: If there is too little text or a window exceeds the model's context.
     """
     check_length(model, length)
-    windows = make_windows(documents, model.tokenizer, count=sequences, length=length, bos=bos, seed=None)
+    windows = make_windows(documents, model.tokenizer, count=sequences, length=length, bos=bos, seed=HELD_OUT_SEED)
     (scores,) = score(model, (), windows, batch=batch, seed=seed, progress=progress)
     return scores.perplexity

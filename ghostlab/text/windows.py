@@ -22,6 +22,9 @@ from ghostlab.text.documents import PARAGRAPH, Documents, sections
 SECTION = 3000
 """Characters of a section: a window of 256 tokens fits about three times, so windows see many documents."""
 
+HELD_OUT_SEED = 0
+"""Held-out windows are the same whatever the seed of a run, so that runs can be compared."""
+
 CHARACTERS_PER_TOKEN = 5.0
 """Rather more than English prose needs, so that one call of the tokenizer nearly always suffices."""
 
