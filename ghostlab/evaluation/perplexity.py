@@ -25,13 +25,15 @@ def perplexity(
 ) -> Metric:
     """exp of the mean negative log-likelihood per predicted token, over windows of ``documents``.
 
-    The windows are those that a run evaluates on. They do not overlap; each predicts all its tokens but the first. The interval is a bootstrap over
-    windows.
+    The windows are those that a run evaluates on. They do not overlap; each predicts all its tokens but
+    the first. The interval is a bootstrap over windows.
 
     Raises:
         TextError: If there is too little text or a window exceeds the model's context.
     """
     check_length(model, length)
-    windows = make_windows(documents, model.tokenizer, count=sequences, length=length, bos=bos, seed=HELD_OUT_SEED)
+    windows = make_windows(
+        documents, model.tokenizer, count=sequences, length=length, bos=bos, seed=HELD_OUT_SEED
+    )
     (scores,) = score(model, (), windows, batch=batch, seed=seed, progress=progress)
     return scores.perplexity
