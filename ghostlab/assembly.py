@@ -39,7 +39,7 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
         method=fit.spec.method,
         rank=fit.spec.rank,
         ridge=ridges[0] if ridges else None,
-        parameters_added=fit.parameters_added,
+        parameters_added=measured.added[index],
         perplexity=scores.perplexity,
         bits_per_byte=scores.bits_per_byte,
         kl=scores.kl,
@@ -57,13 +57,17 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
 
 
 def _operators(fit: Fit, calib: Calibration, measured: Measured) -> list[OperatorReport]:
+    """A report for each block whose place a map alone takes."""
     train = calib.moments(fit.cut)
-    return [
-        describe(
-            block, standin, train[block].all(), measured.moments[block].all(), fit.blocks[block].ridge or 0.0
-        )
-        for block, standin in fit.standins.items()
-    ]
+    reports = []
+    for block, standin in fit.standins.items():
+        fitted = fit.blocks[block]
+        if standin.map is None or standin.layer is not None:
+            continue
+        ours = not fitted.first_apart
+        seen, held_out = train[block].all(first=ours), measured.moments[block].all(first=ours)
+        reports.append(describe(block, standin.map, seen, held_out, fitted.ridge or 0.0))
+    return reports
 
 
 def gap_closed(scores: Scores, original: Scores, pruned: Scores) -> float:

@@ -11,7 +11,7 @@ import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 from urllib.parse import parse_qsl, urlencode
 
@@ -126,14 +126,7 @@ class RunConfig:
 
     def recoveries(self) -> tuple[RecoverySpec, ...]:
         """The recoveries to fit, with the run's rank and ridge filled in where a spec names none."""
-        return tuple(
-            replace(
-                spec,
-                rank=self.rank if spec.rank is None else spec.rank,
-                ridge=self.ridge if spec.ridge == "auto" else spec.ridge,
-            )
-            for spec in self.recover
-        )
+        return tuple(spec.filled(self.rank, self.ridge) for spec in self.recover)
 
     # -- JSON, link, command -----------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import find_criterion, score
 from ghostlab.records import Baseline, Generation, SelectionInfo
 from ghostlab.recovery.fitting import Fit, apply, fit
-from ghostlab.recovery.registry import find_method
+from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.workbench import Workbench
@@ -123,8 +123,7 @@ class Lab:
     def _check(self, config: RunConfig) -> None:
         """Everything that can be refused before anything is loaded."""
         config.check(self.settings)
-        for spec in config.recoveries():
-            find_method(spec.method)
+        resolve(config.recover, config.rank, config.ridge)
         if config.select is not None:
             find_criterion(config.select)
 
@@ -189,7 +188,7 @@ def _decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[
 
 
 def _fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress) -> list[Fit]:
-    specs = config.recoveries()
+    specs = resolve(config.recover, config.rank, config.ridge)
     share = 1 / max(len(specs), 1)
     return [
         fit(calib, cut, spec, progress=progress.part(i * share, (i + 1) * share))

@@ -9,11 +9,12 @@ from ghostlab.analysis.boundary import BoundaryErrors
 from ghostlab.calibration.capture import passes
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
-from ghostlab.cut import Block
+from ghostlab.cut import Block, Cut
 from ghostlab.evaluation.scoreboard import Scoreboard
 from ghostlab.model.lm import Model
 from ghostlab.progress import Progress
 from ghostlab.records import BoundaryReport, Scores
+from ghostlab.recovery.data import state_at
 from ghostlab.recovery.fitting import Fit
 from ghostlab.text.windows import Windows
 
@@ -27,6 +28,7 @@ class Measured:
         recovered: Scores of each fit, in order.
         boundary: For each fit, a report per block.
         moments: Held-out moments per block.
+        added: Parameters that each recovered model has more than the pruned one.
     """
 
     original: Scores
@@ -34,6 +36,7 @@ class Measured:
     recovered: Sequence[Scores]
     boundary: Sequence[Sequence[BoundaryReport]]
     moments: dict[Block, BlockMoments]
+    added: Sequence[int]
 
 
 def measure(
@@ -53,9 +56,12 @@ def measure(
     recovered = [variants[f.label] for f in fits]
     distinct = list({id(variant): variant for variant in (pruned, *recovered)}.values())
     board = Scoreboard(model, distinct)
-    errors = [[BoundaryErrors(f.standins.get(block)) for block in cut] for f in fits]
+    errors = [[BoundaryErrors() for _ in cut] for _ in fits]
     moments = {block: BlockMoments.empty(block, 1, model.width) for block in cut}
+    # each stand-in alone, on the original's states: what it makes of one block is not to depend on others
+    alone = [{block: _alone(model, f, block) for block in cut} for f in fits]
     edges = {edge for block in cut for edge in (block.start, block.stop)}
+    edges |= {variant.first_change for per_block in alone for variant in per_block.values()}
     fold = windows.fold * 0
     for batch in passes(
         model,
@@ -70,8 +76,11 @@ def measure(
         for number, block in enumerate(cut):
             before, behind = states[block.start], states[block.stop]
             moments[block].add(before, behind, fold[batch.rows])
-            for per_block in errors:
-                per_block[number].add(before, behind)
+            for per_block, variants_alone in zip(errors, alone, strict=True):
+                variant = variants_alone[block]
+                start = states[variant.first_change]
+                mapped = state_at(variant, block.stop, start, batch.trace)
+                per_block[number].add(before, behind, mapped)
     original, *scores = board.scores(windows.bytes, config.seed)
     by_variant = {id(variant): found for variant, found in zip(distinct, scores, strict=True)}
     return Measured(
@@ -83,4 +92,10 @@ def measure(
             for per_block, f in zip(errors, fits, strict=True)
         ],
         moments,
+        [variant.parameters - pruned.parameters for variant in recovered],
     )
+
+
+def _alone(model: Model, fit: Fit, block: Block) -> Model:
+    standin = fit.standins.get(block)
+    return model.without(Cut((block,)), {} if standin is None else {block: standin})

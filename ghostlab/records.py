@@ -103,6 +103,7 @@ class OperatorReport:
     singular_values: list[float]
     cumulative_energy: list[float]
     truncated_svd: RankCurve
+    reduced_rank: RankCurve | None = None
     bias_norm: float = 0.0
 
 

@@ -6,26 +6,19 @@ import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import massive_tokens
-from ghostlab.model.standin import AffineMap
 from ghostlab.records import BoundaryReport
 
 
 class BoundaryErrors:
-    """Errors of one stand-in at the end of one block, accumulated over batches of held-out windows.
+    """Errors of one stand-in at the end of one block, accumulated over batches of held-out windows."""
 
-    Args:
-        standin: What takes the block's place; ``None`` for plain dropping.
-    """
-
-    def __init__(self, standin: AffineMap | None) -> None:
-        self.standin = standin
+    def __init__(self) -> None:
         self._tokens: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         self._channels: Tensor | None = None
 
     @torch.no_grad()
-    def add(self, before: Tensor, behind: Tensor) -> None:
-        """Take in the original's states [B, T, C] before and behind the block."""
-        recovered = before if self.standin is None else self.standin(before)
+    def add(self, before: Tensor, behind: Tensor, recovered: Tensor) -> None:
+        """Take in states [B, T, C]: the original's before and behind the block, and the stand-in's."""
         target = behind.double()
         missed = (recovered.double() - target).square()
         gap = (target - before.double()).square()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
+from ghostlab.analysis.spectrum import cumulative_energy, reduced_rank_curve, svd_curve
 from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
 from ghostlab.cut import Block
@@ -34,6 +34,7 @@ def describe(
     symmetric, antisymmetric = split(matrix)
     eigenvalues = torch.linalg.eigvals(matrix) + 1
     values, curve = svd_curve(matrix, bias, train, held_out)
+    best_curve = reduced_rank_curve(matrix, bias, train, held_out)
     tile = -(-seen.width // MAP_SIZE)
     return OperatorReport(
         block=(block.start, block.stop),
@@ -46,6 +47,7 @@ def describe(
         singular_values=short(values),
         cumulative_energy=short(cumulative_energy(values)),
         truncated_svd=curve,
+        reduced_rank=best_curve,
         bias_norm=0.0 if bias is None else float(bias.norm()),
     )
 

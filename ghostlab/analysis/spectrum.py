@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
 from ghostlab.records import RankCurve
+from ghostlab.recovery.lowrank import output_directions
 
 MOST_POINTS = 48
 
@@ -16,33 +17,44 @@ def svd_curve(
 ) -> tuple[Tensor, RankCurve]:
     """Singular values of M, and the explained share of its truncated SVD at ranks 0 .. C.
 
-    With M_r = sum_i s_i u_i v_i' and orthonormal v_i, the error at rank r is
-    t - sum_{i<=r} (2 s_i u_i'R v_i - s_i^2 u_i'G u_i): one SVD and two products give the whole curve.
-    With a bias, X and D are first taken about the training mean, where the bias of each rank is zero.
-
     Args:
         matrix: M, [C, C], float64.
-        bias: b, or ``None``.
-        train, held_out: Moments of calibration and of held-out tokens.
+        bias: b, or ``None``; given, each rank has the bias that belongs to it.
+        train: Moments of the calibration tokens that M was fitted on.
+        held_out: Moments of held-out tokens.
 
     Returns:
         Singular values [C], descending, and the curve at a thinned set of ranks.
     """
     left, values, right = torch.linalg.svd(matrix)
+    return values, _curve(left * values, right.T, bias, train, held_out)
+
+
+def reduced_rank_curve(matrix: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
+    """The same for reduced-rank regression, M_r = M V_r V_r': the best of each rank for the activations."""
+    seen = train if bias is None else train.centred()
+    directions = output_directions(matrix, seen.cross)
+    return _curve(matrix @ directions, directions, bias, train, held_out)
+
+
+def _curve(down: Tensor, up: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
+    """Explained share of M_r = sum_{i<=r} d_i u_i', columns of ``down`` and orthonormal ``up`` [C, C].
+
+    The error at rank r is t - sum_{i<=r} (2 d_i'R u_i - d_i'G d_i): one product gives the whole curve. With a
+    bias, X and D are first taken about the training mean, where the bias of each rank is zero.
+    """
     x, change = train.x / train.count, train.change / train.count
     gaps = (train.total, held_out.total)
     if bias is not None:
         train, held_out = train.about(x, change), held_out.about(x, change)
-    ranks = thin(matrix.shape[0])
-    at = torch.tensor(ranks)
+    ranks = thin(down.shape[0])
+    at = torch.tensor(ranks, device=down.device)
     shares = []
     for moments, gap in zip((train, held_out), gaps, strict=True):
-        linear = (left.T @ moments.cross * right).sum(1)
-        quadratic = (left * (moments.gram @ left)).sum(0)
-        gain = (2 * values * linear - values.square() * quadratic).cumsum(0)
+        gain = ((2 * moments.cross @ up - moments.gram @ down) * down).sum(0).cumsum(0)
         error = moments.total - torch.cat([gain.new_zeros(1), gain])
         shares.append((1 - error[at] / gap).tolist() if gap else [0.0] * len(ranks))
-    return values, RankCurve(ranks, explained=shares[1], explained_train=shares[0])
+    return RankCurve(ranks, explained=shares[1], explained_train=shares[0])
 
 
 def thin(width: int) -> list[int]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ghostlab.calibration.capture import Batch, passes
-from ghostlab.calibration.moments import BlockMoments
+from torch import Tensor
+
+from ghostlab.calibration.capture import check_finite, passes
+from ghostlab.calibration.moments import BlockMoments, Weighting
 from ghostlab.calibration.similarity import Similarity
 from ghostlab.calibration.store import StateStore
 from ghostlab.config import BosPolicy
 from ghostlab.cut import Block
 from ghostlab.errors import TextError
+from ghostlab.model.decoder import Trace
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
@@ -18,23 +21,25 @@ from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows, make_windows
 
 FOLDS = 5
+StateBatch = tuple[slice, dict[int, Tensor]]
+"""Some windows, and their states [B, T, C] by boundary."""
 
 
 class Calibration:
-    """Second moments and similarities of ``model`` on ``windows``.
+    """States, moments and similarities of ``model`` on ``windows``.
 
-    Moments of a block need a pass up to its end; similarities need all boundaries. When all states fit into
-    ``state_bytes``, the pass for similarities keeps them and moments are then read from memory.
+    States are kept while they fit into ``state_bytes``. What is not kept is computed again, from the nearest
+    kept boundary before it on.
     """
 
     def __init__(self, model: Model, windows: Windows, *, batch: int = 8, state_bytes: int = 2 << 30) -> None:
         self.model = model
         self.windows = windows
         self.batch = batch
-        self.state_bytes = state_bytes
-        self._moments: dict[Block, BlockMoments] = {}
+        self._store = StateStore((*windows.ids.shape, model.width), state_bytes)
+        self._calls: dict[int, Trace] = {}
+        self._moments: dict[tuple[Block, Weighting], BlockMoments] = {}
         self._similarity: Similarity | None = None
-        self._store: StateStore | None = None
 
     @property
     def tokens(self) -> int:
@@ -47,59 +52,102 @@ class Calibration:
         last: int = max(self.windows.fold.tolist())
         return last + 1
 
-    def moments(self, blocks: Iterable[Block], progress: Progress = SILENT) -> dict[Block, BlockMoments]:
+    def states(
+        self, boundaries: Iterable[int], progress: Progress = SILENT, message: str = "Reading states"
+    ) -> Iterator[StateBatch]:
+        """States of all windows at ``boundaries``, batch by batch, on the model's device.
+
+        One pass stops at the last boundary; kept states cost nothing, and later boundaries only the blocks
+        from the last kept one on.
+        """
+        wanted = set(boundaries)
+        missing = wanted - self._store.boundaries
+        keep = self._store.begin(missing)
+        for rows, states in self._compute(wanted, missing, progress, message):
+            for boundary in keep:
+                self._store.put(boundary, rows, states[boundary])
+            yield rows, states
+        self._store.commit()
+
+    def calls(self, rows: slice, last: int) -> Trace:
+        """What blocks ``0 .. last - 1`` are handed besides the state, for a batch of ``rows`` windows.
+
+        Windows are of one length and unpadded, so that masks and positions depend on their number alone.
+        """
+        size = len(self.windows.ids[rows])
+        if size not in self._calls or len(self._calls[size].calls) < last:
+            self._calls[size] = self.model.decoder.trace(self.windows.ids[:size], (), last=last)
+        return self._calls[size]
+
+    def moments(
+        self, blocks: Iterable[Block], progress: Progress = SILENT, *, weighting: Weighting = "none"
+    ) -> dict[Block, BlockMoments]:
         """Moments of each block, all from one pass that stops at the last block's end."""
         blocks = tuple(blocks)
-        missing = [block for block in blocks if block not in self._moments]
+        missing = [block for block in blocks if (block, weighting) not in self._moments]
         if missing:
-            fresh = {
-                block: BlockMoments.empty(block, self.folds, self.model.width, self._device)
-                for block in missing
-            }
-            if self._store is not None:
-                self._from_store(self._store, fresh, progress)
-            else:
-                self._from_pass(fresh, progress)
-            self._moments |= fresh
-        return {block: self._moments[block] for block in blocks}
+            fresh = {block: self.empty_moments(block, weighting) for block in missing}
+            edges = {edge for block in missing for edge in (block.start, block.stop)}
+            for rows, states in self.states(edges, progress, "Collecting moments at the boundaries"):
+                for block, moments in fresh.items():
+                    moments.add(states[block.start], states[block.stop], self.windows.fold[rows])
+            self._moments |= {(block, weighting): moments for block, moments in fresh.items()}
+        return {block: self._moments[block, weighting] for block in blocks}
+
+    def empty_moments(self, block: Block, weighting: Weighting = "none") -> BlockMoments:
+        """Moments to be filled, on the model's device unless that has no float64 (Apple MPS)."""
+        device = "cpu" if self.model.device.type == "mps" else self.model.device
+        return BlockMoments.empty(block, self.folds, self.model.width, device, weighting)
 
     def similarity(self, progress: Progress = SILENT) -> Similarity:
         """Similarities between all boundaries, from one pass over the whole stack."""
         if self._similarity is None:
             similarity = Similarity.empty(self.model.depth)
-            shape = (*self.windows.ids.shape, self.model.width)
-            fits = StateStore.bytes_needed(self.model.depth, shape) <= self.state_bytes
-            store = StateStore(self.model.depth, shape) if fits else None
             every = range(self.model.depth + 1)
-            for batch in self._passes(every, progress, "Comparing the states at all boundaries"):
-                similarity.add(batch.trace.states)
-                if store is not None:
-                    store.put(batch.rows, batch.trace.states)
-            self._similarity, self._store = similarity, store
+            for _, states in self.states(every, progress, "Comparing the states at all boundaries"):
+                similarity.add(states)
+            self._similarity = similarity
         return self._similarity
 
-    def _from_pass(self, fresh: dict[Block, BlockMoments], progress: Progress) -> None:
-        boundaries = {edge for block in fresh for edge in (block.start, block.stop)}
-        for batch in self._passes(boundaries, progress, "Collecting moments at the boundaries"):
-            states = batch.trace.states
-            for block, moments in fresh.items():
-                moments.add(states[block.start], states[block.stop], self.windows.fold[batch.rows])
+    def _compute(
+        self, wanted: set[int], missing: set[int], progress: Progress, message: str
+    ) -> Iterator[StateBatch]:
+        """Read what is kept and compute the rest, from a kept boundary on where there is one."""
+        if not missing:
+            for rows in progress.each(self._batches(), message):
+                yield rows, {b: self._kept(b, rows) for b in wanted}
+            return
+        before = [boundary for boundary in self._store.boundaries if boundary <= min(missing)]
+        if before:
+            for rows in progress.each(self._batches(), message):
+                yield rows, self._continue(max(before), wanted, missing, rows)
+            return
+        for batch in passes(
+            self.model, self.windows, wanted, batch=self.batch, progress=progress, message=message
+        ):
+            size = len(batch.ids)
+            if size not in self._calls or len(self._calls[size].calls) < len(batch.trace.calls):
+                self._calls[size] = Trace(calls=batch.trace.calls)
+            yield batch.rows, batch.trace.states
 
-    def _from_store(self, store: StateStore, fresh: dict[Block, BlockMoments], progress: Progress) -> None:
-        for block, moments in fresh.items():
-            progress.at(0.0, "Collecting moments from stored states")
-            for rows, before, behind in store.pairs(block.start, block.stop, self.batch):
-                moments.add(before.to(self._device), behind.to(self._device), self.windows.fold[rows])
+    def _continue(self, start: int, wanted: set[int], missing: set[int], rows: slice) -> dict[int, Tensor]:
+        """Run from kept boundary ``start`` through all missing ones."""
+        states = {b: self._kept(b, rows) for b in wanted - missing}
+        state, position = self._kept(start, rows), start
+        trace = self.calls(rows, max(missing))
+        for boundary in sorted(missing):
+            state = self.model.decoder.run_span(state, position, boundary, trace)
+            position = boundary
+            states[boundary] = state
+        check_finite(self.model, self.windows.ids[rows], states)
+        return states
 
-    def _passes(self, boundaries: Iterable[int], progress: Progress, message: str) -> Iterator[Batch]:
-        return passes(
-            self.model, self.windows, set(boundaries), batch=self.batch, progress=progress, message=message
-        )
+    def _kept(self, boundary: int, rows: slice) -> Tensor:
+        return self._store.get(boundary, rows).to(self.model.device, self.model.hf.dtype)
 
-    @property
-    def _device(self) -> str:
-        """Moments are float64: on the model's device unless it has no such type (Apple MPS)."""
-        return "cpu" if self.model.device.type == "mps" else str(self.model.device)
+    def _batches(self) -> list[slice]:
+        count = len(self.windows.ids)
+        return [slice(first, min(first + self.batch, count)) for first in range(0, count, self.batch)]
 
 
 def calibrate(
@@ -117,7 +165,9 @@ def calibrate(
 
     Args:
         model: The original model.
-        sequences, length: How many windows, and tokens in each.
+        text: A divided text; only its calibration part is read.
+        sequences: How many windows.
+        length: Tokens in each.
         seed: Decides which documents are read.
         bos: Whether each window starts with a BOS token.
         batch: Windows per forward pass.

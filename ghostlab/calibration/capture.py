@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -48,12 +48,13 @@ def passes(
         ids = windows.ids[rows].to(model.device)
         with memory_errors(LESS_MEMORY):
             trace = model.decoder.trace(ids, boundaries)
-        _check_finite(model, ids, trace)
+        check_finite(model, ids, trace.states)
         yield Batch(rows, ids, trace)
 
 
-def _check_finite(model: Model, ids: Tensor, trace: Trace) -> None:
-    if all(torch.isfinite(state).all() for state in trace.states.values()):
+def check_finite(model: Model, ids: Tensor, states: Mapping[int, Tensor]) -> None:
+    """Raise NumericsError, naming the block that made it, if a state holds NaN or infinity."""
+    if all(torch.isfinite(state).all() for state in states.values()):
         return
     every = model.decoder.trace(ids, range(model.depth + 1))
     first = min(b for b, state in every.states.items() if not torch.isfinite(state).all())

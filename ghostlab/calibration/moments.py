@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -20,12 +21,16 @@ MASSIVE = 10.0
 block. (Massive activations, arXiv 2402.17762: few tokens, often the first, hold most of ||X||^2.)"""
 
 
+Weighting = Literal["none", "relative"]
+"""How tokens count: all alike, or by 1 / mean-square(y), which makes the loss a relative error."""
+
+
 @dataclass(frozen=True)
 class Moments:
     """Sums over N tokens; all tensors float64.
 
     Attributes:
-        count: N.
+        count: N, or the sum of weights.
         x, change: sum of X and of D, [C].
         gram: G = X'X, [C, C].
         cross: R = X'D, [C, C].
@@ -40,10 +45,15 @@ class Moments:
     power: Tensor
 
     @classmethod
-    def of(cls, x: Tensor, change: Tensor) -> Moments:
-        """Moments of states [N, C] and changes [N, C]."""
+    def of(cls, x: Tensor, change: Tensor, weight: Tensor | None = None) -> Moments:
+        """Moments of states [N, C] and changes [N, C], each token counted ``weight`` [N] times."""
         x, change = x.double(), change.double()
-        return cls(float(x.shape[0]), x.sum(0), change.sum(0), x.T @ x, x.T @ change, change.square().sum(0))
+        if weight is None:
+            count, wx, wd = float(x.shape[0]), x, change
+        else:
+            weight = weight.double()
+            count, wx, wd = float(weight.sum()), x * weight[:, None], change * weight[:, None]
+        return cls(count, wx.sum(0), wd.sum(0), wx.T @ x, wx.T @ change, (wd * change).sum(0))
 
     @classmethod
     def zeros(cls, width: int, device: torch.device | str = "cpu") -> Moments:
@@ -121,15 +131,23 @@ class BlockMoments:
 
     block: Block
     ordinary: list[Moments]
+    weighting: Weighting = "none"
     special_x: list[Tensor] = field(default_factory=list)
     special_change: list[Tensor] = field(default_factory=list)
     special_fold: list[Tensor] = field(default_factory=list)
     special_first: list[Tensor] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, block: Block, folds: int, width: int, device: torch.device | str = "cpu") -> BlockMoments:
+    def empty(
+        cls,
+        block: Block,
+        folds: int,
+        width: int,
+        device: torch.device | str = "cpu",
+        weighting: Weighting = "none",
+    ) -> BlockMoments:
         """Moments of a block before any batch was seen."""
-        return cls(block, [Moments.zeros(width, device) for _ in range(folds)])
+        return cls(block, [Moments.zeros(width, device) for _ in range(folds)], weighting)
 
     def add(self, before: Tensor, behind: Tensor, fold: Tensor) -> None:
         """Take in the states [B, T, C] before and behind the block of windows that belong to ``fold`` [B]."""
@@ -139,26 +157,42 @@ class BlockMoments:
         for index in sorted(set(fold.tolist())):
             rows = (fold == index).to(special.device)
             take = ~special & rows[:, None]
-            self.ordinary[index] = self.ordinary[index] + Moments.of(before[take], change[take])
+            self.ordinary[index] = self.ordinary[index] + self._of(before[take], change[take])
         window, position = special.nonzero(as_tuple=True)
         self.special_x.append(before[window, position].float())
         self.special_change.append(change[window, position].float())
         self.special_fold.append(fold.to(window.device)[window])
         self.special_first.append(position == 0)
 
-    def folds(self) -> list[Moments]:
-        """Moments of all tokens, fold by fold."""
-        x, change, fold = (
-            torch.cat(part) for part in (self.special_x, self.special_change, self.special_fold)
+    def folds(self, *, first: bool = True) -> list[Moments]:
+        """Moments fold by fold: of all tokens, or of all but the first token of each window."""
+        x, change, fold, is_first = (
+            torch.cat(part)
+            for part in (self.special_x, self.special_change, self.special_fold, self.special_first)
         )
-        return [
-            moments + Moments.of(x[fold == index], change[fold == index])
-            for index, moments in enumerate(self.ordinary)
-        ]
+        found = []
+        for index, moments in enumerate(self.ordinary):
+            take = (fold == index) & (~is_first | first)
+            device = moments.x.device
+            found.append(moments + self._of(x[take].to(device), change[take].to(device)))
+        return found
 
-    def all(self) -> Moments:
-        """Moments of all tokens."""
-        return total(self.folds())
+    def all(self, *, first: bool = True) -> Moments:
+        """Moments of all tokens, or of all but the first of each window."""
+        return total(self.folds(first=first))
+
+    def first_changes(self) -> Tensor:
+        """Changes of the first token of each window, [windows, C], float32."""
+        return torch.cat(self.special_change)[torch.cat(self.special_first)]
+
+    def first_change(self) -> Tensor:
+        """Their mean, [C], float64."""
+        return self.first_changes().double().mean(0)
+
+    def _of(self, x: Tensor, change: Tensor) -> Moments:
+        if self.weighting == "none":
+            return Moments.of(x, change)
+        return Moments.of(x, change, 1 / (x + change).double().square().mean(-1))
 
 
 def total(parts: Iterable[Moments]) -> Moments:

@@ -37,7 +37,7 @@ class Scoreboard:
     @property
     def boundaries(self) -> set[int]:
         """Boundaries whose states a batch must hold."""
-        return {self.original.depth, *(_first_change(variant) for variant in self.variants)}
+        return {self.original.depth, *(variant.first_change for variant in self.variants)}
 
     def add(self, batch: Batch) -> None:
         """Run the suffix of each variant on the batch and score all models.
@@ -66,11 +66,8 @@ class Scoreboard:
 
 def run_suffix(variant: Model, trace: Trace) -> Tensor:
     """What the head of ``variant`` is given, from the original's state where the two part; [B, T, C]."""
-    assert variant.cut is not None
-    start = _first_change(variant)
-    kept = variant.cut.kept(variant.full_depth)
-    # the masks and positions that the original's blocks were handed, under the variant's own numbering
-    own = Trace(calls={index: trace.calls[original] for index, original in enumerate(kept)})
+    start = variant.first_change
+    own = variant.calls_from(trace)
     state = variant.decoder.run_span(trace.states[start], start, variant.depth, own)
     return variant.decoder.run_tail(state)
 
@@ -91,8 +88,3 @@ def score(
     ):
         board.add(part)
     return board.scores(windows.bytes, seed)
-
-
-def _first_change(variant: Model) -> int:
-    assert variant.cut is not None
-    return variant.cut.blocks[0].start

@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
 from ghostlab.model.families import find_layout
+from ghostlab.model.first_tokens import FirstTokens, first_attended
+from ghostlab.model.maps import map_before
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -34,10 +36,12 @@ class Trace:
     Attributes:
         states: Boundary -> hidden state [B, T, C], for the boundaries asked for.
         calls: Block -> the other arguments it was called with.
+        mask: The attention mask [B, T] of the pass, if it had one.
     """
 
     states: dict[int, Tensor] = field(default_factory=dict)
     calls: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+    mask: Tensor | None = None
 
 
 class _ReachedLast(Exception):
@@ -73,6 +77,11 @@ class Decoder:
         return len(self.blocks)
 
     @property
+    def first_tokens(self) -> FirstTokens | None:
+        """Where a variant's stand-ins learn which tokens are first; ``None`` if none of them asks."""
+        return getattr(self.hf.get_submodule(self.layout.stack), "first_tokens", None)
+
+    @property
     def device(self) -> torch.device:
         """Where token ids are to be put."""
         device: torch.device = self.hf.get_input_embeddings().weight.device
@@ -95,7 +104,7 @@ class Decoder:
             last: Where to stop; default the last of ``boundaries``. Calls are kept for blocks before it.
         """
         last = max(boundaries) if last is None else last
-        trace = Trace()
+        trace = Trace(mask=mask)
         with ExitStack() as hooks:
             for boundary in range(last + 1):
                 hook = _recorder(trace, boundary, keep=boundary in boundaries, stop=boundary == last)
@@ -117,10 +126,18 @@ class Decoder:
             state: Hidden state [B, T, C] of the batch that ``trace`` was made from.
             trace: Holds the calls of these blocks.
         """
+        if self.first_tokens is not None:
+            self.first_tokens.mask = first_attended(state.shape[:2], trace.mask, device=state.device)
         for index in range(start, stop):
             args, kwargs = trace.calls[index]
             state = _hidden(self.blocks[index](state, *args, **kwargs))
         return state
+
+    @torch.no_grad()
+    def receive(self, state: Tensor, boundary: int) -> Tensor:
+        """What the receiver of a boundary works on: the state, through the map before it if there is one."""
+        standin = map_before(self.receiver(boundary))
+        return state if standin is None else standin(state)
 
     @torch.no_grad()
     def run_tail(self, state: Tensor) -> Tensor:

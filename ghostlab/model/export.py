@@ -1,8 +1,8 @@
 """Save a variant to a folder and load it back, bit for bit.
 
-The folder is a plain transformers checkpoint of the pruned model (config, tokenizer, safetensors) with two
-files beside it: ``ghostlab.json`` (what was cut) and ``operators.safetensors`` (the stand-ins). Plain
-transformers reads the pruned model from it; Ghostlab puts the stand-ins back in.
+The folder is a plain transformers checkpoint of the variant without its maps (config, tokenizer, safetensors;
+rewritten layers included) with two files beside it: ``ghostlab.json`` (what was cut) and
+``operators.safetensors`` (the maps). Plain transformers reads the checkpoint; Ghostlab puts the maps back in.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import CutError, ResultError
-from ghostlab.model.standin import AffineMap
-from ghostlab.model.surgery import install, without_standins
+from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.surgery import attach, kept_blocks, without_maps
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,18 +31,22 @@ if TYPE_CHECKING:
 
 MANIFEST = "ghostlab.json"
 OPERATORS = "operators.safetensors"
+_WEIGHT = "weight:"
 
 
-def pack(standins: dict[Block, AffineMap], prefix: str = "") -> dict[str, Tensor]:
+def pack(standins: Mapping[Block, StandIn], prefix: str = "") -> dict[str, Tensor]:
     """Stand-ins as one flat dictionary of tensors: ``<prefix>20:25/dense`` and so on."""
-    return {
-        f"{prefix}{block}/{name}": tensor
-        for block, standin in standins.items()
-        for name, tensor in standin.tensors().items()
-    }
+    packed: dict[str, Tensor] = {}
+    for block, standin in standins.items():
+        parts = {} if standin.map is None else standin.map.tensors()
+        if standin.layer is not None:
+            parts["layer"] = torch.tensor(standin.layer)
+        parts |= {f"{_WEIGHT}{path}": value.detach().cpu().clone() for path, value in standin.weights.items()}
+        packed |= {f"{prefix}{block}/{name}": tensor for name, tensor in parts.items()}
+    return packed
 
 
-def unpack(tensors: dict[str, Tensor], prefix: str = "") -> dict[Block, AffineMap]:
+def unpack(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[Block, StandIn]:
     """Read what :func:`pack` wrote; names without ``prefix`` are left alone.
 
     Raises:
@@ -55,7 +62,14 @@ def unpack(tensors: dict[str, Tensor], prefix: str = "") -> dict[Block, AffineMa
         except (CutError, ValueError) as error:
             raise ResultError(f"'{key}' is no operator of a block.") from error
         groups.setdefault(block, {})[name] = tensor
-    return {block: AffineMap.from_tensors(group) for block, group in groups.items()}
+    return {block: _standin(group) for block, group in groups.items()}
+
+
+def _standin(parts: dict[str, Tensor]) -> StandIn:
+    weights = {k.removeprefix(_WEIGHT): t for k, t in parts.items() if k.startswith(_WEIGHT)}
+    maps = {k: t for k, t in parts.items() if not k.startswith(_WEIGHT) and k != "layer"}
+    layer = int(parts["layer"]) if "layer" in parts else None
+    return StandIn(AffineMap.from_tensors(maps) if maps else None, layer, weights)
 
 
 def save(model: Model, folder: str | Path) -> Path:
@@ -73,10 +87,12 @@ def save(model: Model, folder: str | Path) -> Path:
     except OSError as error:
         raise ResultError(f"'{target}' cannot be written: {error.strerror}.") from error
     try:
-        without_standins(model.hf).save_pretrained(partial)
+        without_maps(model.hf).save_pretrained(partial)
         model.tokenizer.save_pretrained(partial)
-        if model.standins:
-            save_file(pack(model.standins), partial / OPERATORS)
+        # rewritten weights are in the checkpoint; only the maps need a place of their own
+        bare = {block: replace(standin, weights={}) for block, standin in model.standins.items()}
+        if bare:
+            save_file(pack(bare), partial / OPERATORS)
         (partial / MANIFEST).write_text(json.dumps(_manifest(model), indent=1), encoding="utf-8")
         partial.chmod(0o755)  # mkdtemp makes it private
         if target.exists():
@@ -88,14 +104,14 @@ def save(model: Model, folder: str | Path) -> Path:
 
 
 def restore(model: Model, folder: Path) -> Model:
-    """Put the stand-ins of a saved folder back into the pruned model loaded from it.
+    """Put the maps of a saved folder back into the pruned model loaded from it.
 
     Raises:
         ResultError: If manifest and operators are missing, damaged or do not fit the model.
     """
     manifest = _read_manifest(folder)
     cut = parse_cut(manifest["cut"]) if manifest["cut"] else None
-    standins: dict[Block, AffineMap] = {}
+    standins: dict[Block, StandIn] = {}
     if manifest["operators"]:
         try:
             standins = unpack(load_file(folder / OPERATORS))
@@ -103,7 +119,7 @@ def restore(model: Model, folder: Path) -> Model:
             raise ResultError(f"'{folder / OPERATORS}' is missing or damaged.", "Save it again.") from error
     _check_fit(model, cut, standins, manifest)
     if cut is not None:
-        install(model.hf, cut, standins, manifest["full_depth"])
+        attach(model.hf, kept_blocks(manifest["full_depth"], cut, standins), standins)
     return type(model)(
         model.hf,
         model.tokenizer,
@@ -140,11 +156,13 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _check_fit(
-    model: Model, cut: Cut | None, standins: dict[Block, AffineMap], manifest: dict[str, Any]
+    model: Model, cut: Cut | None, standins: Mapping[Block, StandIn], manifest: dict[str, Any]
 ) -> None:
-    kept = manifest["full_depth"] - (0 if cut is None else len(cut.dropped))
     blocks = set() if cut is None else set(cut.blocks)
     if sorted(map(str, standins)) != sorted(manifest["operators"]) or not set(standins) <= blocks:
         raise ResultError("The operators are not those of the manifest.", "Save the model again.")
-    if kept != model.depth or any(standin.width != model.width for standin in standins.values()):
+    depth = manifest["full_depth"]
+    kept = depth if cut is None else len(kept_blocks(depth, cut, standins))
+    widths = {standin.map.width for standin in standins.values() if standin.map is not None}
+    if kept != model.depth or not widths <= {model.width}:
         raise ResultError("The operators do not fit this model.", "Save the model again.")

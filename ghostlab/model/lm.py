@@ -12,13 +12,13 @@ import torch
 
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError
-from ghostlab.model.decoder import Decoder
-from ghostlab.model.surgery import drop_blocks, install
+from ghostlab.model.decoder import Decoder, Trace
+from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ghostlab.model.standin import AffineMap
+    from ghostlab.model.standin import StandIn
 
 
 class Model:
@@ -44,7 +44,7 @@ class Model:
         name: str,
         note: str = "",
         cut: Cut | None = None,
-        standins: Mapping[Block, AffineMap] | None = None,
+        standins: Mapping[Block, StandIn] | None = None,
         full_depth: int | None = None,
     ) -> None:
         self.hf = hf
@@ -92,7 +92,8 @@ class Model:
     def parameters(self) -> int:
         """Number of parameters, tied ones counted once, stand-ins included."""
         own: int = sum({id(p): p.numel() for p in self.hf.parameters()}.values())
-        return own + sum(standin.parameters_added for standin in self.standins.values())
+        maps = [standin.map for standin in self.standins.values() if standin.map is not None]
+        return own + sum(map.parameters_added for map in maps)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -104,7 +105,27 @@ class Model:
             digest.update(sample.float().cpu().numpy().tobytes())
         return digest.hexdigest()[:16]
 
-    def without(self, cut: Cut, standins: Mapping[Block, AffineMap] | None = None) -> Model:
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Which blocks of the full model these are."""
+        if self.cut is None:
+            return tuple(range(self.depth))
+        return kept_blocks(self.full_depth, self.cut, self.standins)
+
+    @property
+    def first_change(self) -> int:
+        """The boundary up to which this variant equals the original: its states there are the original's."""
+        if self.cut is None:
+            return self.depth
+        starts = [block.start for block in self.cut]
+        return min([*starts, *(standin.begins(block) for block, standin in self.standins.items())])
+
+    def calls_from(self, trace: Trace) -> Trace:
+        """The original's calls under this variant's numbering of the blocks, as far as they are known."""
+        calls = {own: trace.calls[full] for own, full in enumerate(self.kept) if full in trace.calls}
+        return Trace(calls=calls, mask=trace.mask)
+
+    def without(self, cut: Cut, standins: Mapping[Block, StandIn] | None = None) -> Model:
         """The variant with ``cut`` dropped and ``standins`` in its place; weights are shared with this model.
 
         Raises:
@@ -116,8 +137,11 @@ class Model:
         stray = set(standins) - set(cut.blocks)
         if stray:
             raise CutError(f"A stand-in for {min(stray)} has no block in the cut {cut}.")
-        hf = drop_blocks(self.hf, cut)
-        install(hf, cut, standins, self.depth)
+        cut.check(self.depth)
+        kept = kept_blocks(self.depth, cut, standins)
+        hf = keep_only(self.hf, kept)
+        rewrite(hf, kept, standins)
+        attach(hf, kept, standins)
         return Model(
             hf,
             self.tokenizer,

@@ -1,17 +1,23 @@
-"""What can take the place of a dropped block: modules that are given the state before it.
+"""What can take the place of a dropped block.
 
-A stand-in is inserted before the first surviving block (or the final norm) and maps the residual stream to
-itself, token by token, so it needs no cache of its own.
+A :class:`StandIn` is made of up to two parts: an :class:`AffineMap` on the residual stream, and new weights
+for one layer: a layer that is kept from the block (refitted so that it does the work of all of them), or the
+layer before the block (edited so that the block is not missed). All of it works token by token or inside an
+ordinary layer, so that no cache of its own is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
+from ghostlab.cut import Block
 from ghostlab.errors import ResultError
+from ghostlab.model.first_tokens import FirstTokens
 
 
 class AffineMap(nn.Module):
@@ -22,14 +28,16 @@ class AffineMap(nn.Module):
 
     Args:
         matrix: M, [C, C]; or
-        factors: ``(down, up)``, [C, r] and [r, C].
+        factors: ``(down, up)``, [C, r] and [r, C]; neither for M = 0.
         bias: b, [C]; optional.
+        first: Offset [C] that the first attended token of a sequence gets instead; optional.
     """
 
     dense: Tensor | None
     down: Tensor | None
     up: Tensor | None
     bias: Tensor | None
+    first: Tensor | None
 
     def __init__(
         self,
@@ -37,13 +45,18 @@ class AffineMap(nn.Module):
         *,
         factors: tuple[Tensor, Tensor] | None = None,
         bias: Tensor | None = None,
+        first: Tensor | None = None,
     ) -> None:
         super().__init__()
-        if (matrix is None) == (factors is None):
+        if matrix is not None and factors is not None:
             raise ValueError("give either a matrix or factors")
         down, up = factors or (None, None)
-        for name, tensor in (("dense", matrix), ("down", down), ("up", up), ("bias", bias)):
+        named = {"dense": matrix, "down": down, "up": up, "bias": bias, "first": first}
+        if all(tensor is None for tensor in named.values()):
+            raise ValueError("an affine map needs at least one part")
+        for name, tensor in named.items():
             self.register_buffer(name, None if tensor is None else tensor.detach().to(torch.float32).clone())
+        self.first_tokens: FirstTokens | None = None
 
     @property
     def width(self) -> int:
@@ -57,28 +70,59 @@ class AffineMap(nn.Module):
 
     @property
     def parameters_added(self) -> int:
-        """Numbers stored: C^2 (dense) or 2 C r, plus C for a bias."""
+        """Numbers stored: C^2 (dense) or 2 C r, plus C for a bias and C for a first-token offset."""
         return sum(buffer.numel() for buffer in self.buffers())
 
     def matrix(self) -> Tensor:
         """M in float64, [C, C]."""
         if self.dense is not None:
             return self.dense.double()
-        assert self.down is not None
-        assert self.up is not None
-        return self.down.double() @ self.up.double()
+        if self.down is not None and self.up is not None:
+            return self.down.double() @ self.up.double()
+        return torch.zeros(self.width, self.width, dtype=torch.float64, device=next(self.buffers()).device)
 
-    def forward(self, state: Tensor) -> Tensor:
-        """Map states [..., C]; the result has the dtype of ``state``."""
+    def change(self, state: Tensor) -> Tensor:
+        """x M + b for states [..., C], in the map's own precision."""
         if self.dense is not None:
             change = state.to(self.dense.dtype) @ self.dense
-        else:
-            assert self.down is not None
-            assert self.up is not None
+        elif self.down is not None and self.up is not None:
             change = state.to(self.down.dtype) @ self.down @ self.up
-        if self.bias is not None:
-            change = change + self.bias
+        else:
+            change = torch.zeros_like(state, dtype=next(self.buffers()).dtype)
+        return change if self.bias is None else change + self.bias
+
+    def forward(self, state: Tensor, first: Tensor | None = None) -> Tensor:
+        """Map states [B, T, C]; the result has the dtype of ``state``.
+
+        Args:
+            state: States.
+            first: Mask [B, T] of first attended tokens; default what the model's entry found.
+        """
+        change = self.change(state)
+        if self.first is not None:
+            change = torch.where(self._first(first)[..., None], self.first, change)
         return state + change.to(state.dtype)
+
+    def beside(self, state: Tensor, output: Tensor) -> Tensor:
+        """The output of a layer that ran on ``state``, with this map's change added to it, [B, T, C]."""
+        summed = output + self.change(state).to(output.dtype)
+        if self.first is None:
+            return summed
+        return torch.where(self._first(None)[..., None], state + self.first.to(state.dtype), summed)
+
+    def _first(self, mask: Tensor | None) -> Tensor:
+        if mask is None and self.first_tokens is not None:
+            mask = self.first_tokens.mask
+        if mask is None:
+            raise ValueError("which tokens are first is known only inside a model")
+        return mask
+
+    def twin(self) -> AffineMap:
+        """The same numbers for another model, which has first tokens of its own."""
+        other = copy(self)
+        other._buffers = dict(self._buffers)
+        other.first_tokens = None
+        return other
 
     def tensors(self) -> dict[str, Tensor]:
         """What is to be stored, on the CPU; :meth:`from_tensors` reads it back."""
@@ -91,20 +135,45 @@ class AffineMap(nn.Module):
         Raises:
             ResultError: If a tensor is missing, unknown, or shapes do not fit together.
         """
-        names = set(tensors) - {"bias"}
         shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        if names == {"dense"} and _square(tensors["dense"]):
-            width = tensors["dense"].shape[0]
-        elif names == {"down", "up"} and tensors["down"].shape == tensors["up"].T.shape:
-            width = tensors["down"].shape[0]
-        else:
+        form = set(tensors) & {"dense", "down", "up"}
+        lead = next((name for name in ("dense", "down", "bias", "first") if name in tensors), None)
+        width = tensors[lead].shape[0] if lead and tensors[lead].ndim else 0
+        rank = shapes["down"][-1] if "down" in shapes else 0
+        fitting: dict[str, tuple[int, ...]] = {
+            "dense": (width, width),
+            "down": (width, rank),
+            "up": (rank, width),
+        }
+        fitting |= {"bias": (width,), "first": (width,)}
+        whole = form in (set(), {"dense"}, {"down", "up"})
+        if not (width and whole and all(fitting.get(name) == shape for name, shape in shapes.items())):
             raise ResultError(f"An operator is damaged: its tensors are {shapes}.")
-        if "bias" in tensors and tensors["bias"].shape != (width,):
-            raise ResultError(f"An operator's bias does not fit: its tensors are {shapes}.")
-        if names == {"dense"}:
-            return cls(tensors["dense"], bias=tensors.get("bias"))
-        return cls(factors=(tensors["down"], tensors["up"]), bias=tensors.get("bias"))
+        factors = (tensors["down"], tensors["up"]) if "down" in tensors else None
+        return cls(
+            tensors.get("dense"), factors=factors, bias=tensors.get("bias"), first=tensors.get("first")
+        )
 
 
-def _square(tensor: Tensor) -> bool:
-    return tensor.ndim == 2 and tensor.shape[0] == tensor.shape[1]
+@dataclass(frozen=True)
+class StandIn:
+    """What takes the place of one block.
+
+    Attributes:
+        map: A map of the residual stream; beside the layer if one is kept from the block, else alone.
+        layer: The layer that gets new weights, in the original's numbering: one of the block, which is then
+            kept, or the one before it.
+        weights: Parameter path inside that layer -> its new value.
+    """
+
+    map: AffineMap | None = None
+    layer: int | None = None
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def keeps(self, block: Block) -> bool:
+        """Whether a layer of the block stays."""
+        return self.layer is not None and block.start <= self.layer < block.stop
+
+    def begins(self, block: Block) -> int:
+        """The boundary from which on a model with this stand-in differs from the original."""
+        return block.start if self.layer is None else min(self.layer, block.start)

@@ -14,14 +14,12 @@ from torch import nn
 
 from ghostlab.cut import Block, Cut
 from ghostlab.model.decoder import Decoder
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.first_tokens import FirstTokens
+from ghostlab.model.maps import place_before, place_beside, remove
+from ghostlab.model.standin import StandIn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-SLOT = "ghost"
-"""Name of the submodule that holds a stand-in, on the module that receives its output."""
-
 
 _NOT_PER_BLOCK = ("architectures", "_token_id")
 """Lists in a config that may happen to be as long as the model is deep."""
@@ -33,18 +31,18 @@ def clone(hf: PreTrainedModel) -> PreTrainedModel:
     return deepcopy(hf, shared)
 
 
-def drop_blocks(hf: PreTrainedModel, cut: Cut) -> PreTrainedModel:
-    """A clone of ``hf`` without the blocks of ``cut``: block indices renumbered, config trimmed.
+def kept_blocks(depth: int, cut: Cut, standins: Mapping[Block, StandIn]) -> tuple[int, ...]:
+    """Indices of the blocks that stay: those outside the cut, and layers that stand-ins keep from it."""
+    saved = {standin.layer for block, standin in standins.items() if standin.keeps(block)}
+    gone = set(cut.dropped) - saved
+    return tuple(index for index in range(depth) if index not in gone)
 
-    Raises:
-        CutError: If the cut does not fit the model or leaves no block.
-        UnsupportedModelError: If the layout is not known.
-    """
-    depth = Decoder(hf).depth
-    cut.check(depth)
-    kept = cut.kept(depth)
+
+def keep_only(hf: PreTrainedModel, kept: Sequence[int]) -> PreTrainedModel:
+    """A clone of ``hf`` with only the blocks ``kept``: block indices renumbered, config trimmed."""
     twin = clone(hf)
     decoder = Decoder(twin)
+    depth = decoder.depth
     blocks = [decoder.blocks[index] for index in kept]
     for index, block in enumerate(blocks):
         _renumber(block, index)
@@ -52,6 +50,18 @@ def drop_blocks(hf: PreTrainedModel, cut: Cut) -> PreTrainedModel:
     setattr(owner, decoder.layout.blocks.rpartition(".")[2], nn.ModuleList(blocks))
     trim_config(twin.config, kept, depth)
     return twin
+
+
+def drop_blocks(hf: PreTrainedModel, cut: Cut) -> PreTrainedModel:
+    """A clone of ``hf`` without the blocks of ``cut``.
+
+    Raises:
+        CutError: If the cut does not fit the model or leaves no block.
+        UnsupportedModelError: If the layout is not known.
+    """
+    depth = Decoder(hf).depth
+    cut.check(depth)
+    return keep_only(hf, cut.kept(depth))
 
 
 def trim_config(config: Any, kept: Sequence[int], depth: int) -> None:
@@ -63,43 +73,59 @@ def trim_config(config: Any, kept: Sequence[int], depth: int) -> None:
     config.num_hidden_layers = len(kept)
 
 
-def install(hf: PreTrainedModel, cut: Cut, standins: Mapping[Block, AffineMap], depth: int) -> None:
-    """Put each stand-in before the first block that survives behind its own block, or before the final norm.
+def rewrite(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, StandIn]) -> None:
+    """Give layers of a variant their new weights; the original keeps its own."""
+    blocks = Decoder(hf).blocks
+    for standin in standins.values():
+        if standin.layer is None:
+            continue
+        layer = blocks[kept.index(standin.layer)]
+        for path, value in standin.weights.items():
+            owner_path, _, name = path.rpartition(".")
+            owner = layer.get_submodule(owner_path)
+            old = getattr(owner, name)
+            fresh = value.detach().to(device=old.device, dtype=old.dtype).clone()
+            setattr(owner, name, nn.Parameter(fresh, requires_grad=False))
 
-    Args:
-        hf: A variant made by :func:`drop_blocks` with ``cut`` from a model of ``depth`` blocks.
-        standins: One per block of the cut; blocks without one are plainly dropped.
+
+def attach(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, StandIn]) -> None:
+    """Put the maps of stand-ins in.
+
+    A map that stands alone goes before the first block that survives behind its own, or before the final
+    norm; one that belongs to a kept layer adds its change to that layer's output.
     """
     decoder = Decoder(hf)
-    kept = cut.kept(depth)
     for block, standin in standins.items():
-        receiver = decoder.receiver(sum(index < block.stop for index in kept))
-        like = next(receiver.parameters(), None)
-        receiver.add_module(SLOT, standin if like is None else standin.to(like.device))
-        receiver.register_forward_pre_hook(_apply_standin, with_kwargs=True)
+        if standin.map is None:
+            continue
+        keeps = standin.layer is not None and standin.keeps(block)
+        place = kept.index(standin.layer) if keeps else sum(index < block.stop for index in kept)
+        host = decoder.receiver(place)
+        like = next(host.parameters(), None)
+        standin_map = standin.map.twin()
+        if like is not None:
+            standin_map.to(like.device)
+        (place_beside if keeps else place_before)(host, standin_map)
+        if standin_map.first is not None:
+            standin_map.first_tokens = _entry(hf.get_submodule(decoder.layout.stack))
 
 
-def without_standins(hf: PreTrainedModel) -> PreTrainedModel:
-    """A clone of a variant with its stand-ins taken out: the plainly pruned model."""
+def without_maps(hf: PreTrainedModel) -> PreTrainedModel:
+    """A clone of a variant with its maps taken out; rewritten weights stay."""
     twin = clone(hf)
     for module in list(twin.modules()):
-        if SLOT in module._modules:
-            del module._modules[SLOT]
-            for key, hook in list(module._forward_pre_hooks.items()):
-                if hook is _apply_standin:
-                    del module._forward_pre_hooks[key]
-                    module._forward_pre_hooks_with_kwargs.pop(key, None)
+        remove(module)
     return twin
 
 
-def _apply_standin(
-    receiver: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    standin = receiver._modules[SLOT]
-    assert standin is not None
-    if args:
-        return (standin(args[0]), *args[1:]), kwargs
-    return args, {**kwargs, "hidden_states": standin(kwargs["hidden_states"])}
+def _entry(stack: nn.Module) -> FirstTokens:
+    """What tells first tokens at the entry of ``stack``; installed once."""
+    entry = getattr(stack, "first_tokens", None)
+    if not isinstance(entry, FirstTokens):
+        entry = FirstTokens()
+        object.__setattr__(stack, "first_tokens", entry)  # no submodule: it holds no weights
+        stack.register_forward_pre_hook(entry, with_kwargs=True)
+    return entry
 
 
 def _renumber(block: nn.Module, index: int) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ghostlab.calibration.moments import BlockMoments
-from ghostlab.recovery.base import BlockFit, Method
+from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method
+from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import fit_linear
 from ghostlab.spec import RecoverySpec
 
 
-def fit(data: BlockMoments, spec: RecoverySpec) -> BlockFit:
+def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """M from centred moments, b = mean(D) - mean(X) M."""
     return fit_linear(data, spec, bias=True)
 
@@ -20,4 +20,6 @@ METHOD = Method(
     formula=r"\hat y = x + xM + b,\quad M = (G_c + \lambda I)^{-1} R_c,\; b = \bar\Delta - \bar x M",
     source="SHIFT-LLM's adapter (direct fit, bias not penalised)",
     fit=fit,
+    adds="C² + C",
+    options=LEAST_SQUARES,
 )

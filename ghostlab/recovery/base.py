@@ -1,13 +1,14 @@
-"""What every recovery method is: a name, a sentence, a formula, and a fit from the moments of one block."""
+"""What every recovery method is: a name, a sentence, a formula, its options, and a fit of one block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ghostlab.calibration.moments import BlockMoments
-from ghostlab.model.standin import AffineMap
+from ghostlab.errors import ConfigError
+from ghostlab.model.standin import StandIn
+from ghostlab.recovery.data import FitData
 from ghostlab.spec import RecoverySpec
 
 
@@ -16,18 +17,40 @@ class BlockFit:
     """What was fitted for one block.
 
     Attributes:
-        standin: The module that takes the block's place; ``None`` to drop the block plainly.
+        standin: What takes the block's place; ``None`` to drop the block plainly.
         ridge: Relative ridge used, or ``None`` where there is none.
-        explained_train: Share of the gap ||Y - X||^2 that it explains on the tokens it was fitted on.
+        explained_train: Share of the gap ||Y - X||^2 that it explains on the calibration tokens.
+        first_apart: Whether first tokens were fitted apart, so that the map is for all others.
         details: Figures that belong to the method, for example its cross-validation curve.
         warnings: Sentences for the user.
     """
 
-    standin: AffineMap | None
+    standin: StandIn | None
     ridge: float | None = None
     explained_train: float = 0.0
+    first_apart: bool = False
     details: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Option:
+    """A further option of a method: what it decides, and the values it takes (none: any text)."""
+
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+RIDGE = Option("auto (cross-validated), a number relative to the mean diagonal, or abs:NUMBER")
+RANK = Option("keep only this rank of the map")
+FACTOR = Option(
+    "how a rank is taken: reduced_rank is best for the activations, truncated_svd for the matrix (SHIFT-LLM)",
+    ("reduced_rank", "truncated_svd"),
+)
+WEIGHT = Option(
+    "how tokens count: all alike, or by the inverse mean square of the target", ("none", "relative")
+)
+LEAST_SQUARES: Mapping[str, Option] = {"rank": RANK, "factor": FACTOR, "ridge": RIDGE, "weight": WEIGHT}
 
 
 @dataclass(frozen=True)
@@ -41,7 +64,8 @@ class Method:
         formula: The same in LaTeX.
         source: Where it comes from.
         fit: Fits one block.
-        linear: Whether it fits a matrix that rank and ridge apply to.
+        adds: Parameters added per block, as a formula in C (width) and r (rank).
+        options: What can be asked of it, by name.
     """
 
     name: str
@@ -49,5 +73,21 @@ class Method:
     summary: str
     formula: str
     source: str
-    fit: Callable[[BlockMoments, RecoverySpec], BlockFit]
-    linear: bool = True
+    fit: Callable[[FitData, RecoverySpec], BlockFit]
+    adds: str = "C²"
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def check(self, spec: RecoverySpec) -> None:
+        """Raise ConfigError if the spec asks for what this method does not have."""
+        asked = {**({} if spec.rank is None else {"rank": str(spec.rank)}), **dict(spec.options)}
+        if spec.ridge != "auto":
+            asked["ridge"] = spec.ridge
+        for name, value in asked.items():
+            if name not in self.options:
+                has = f"It has: {', '.join(self.options)}." if self.options else "It has none."
+                raise ConfigError(f"'{self.name}' has no option '{name}'.", has)
+            choices = self.options[name].choices
+            if choices and value not in choices:
+                raise ConfigError(
+                    f"'{name}={value}' is not known to '{self.name}'.", f"Choose from: {', '.join(choices)}."
+                )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ghostlab.calibration.moments import BlockMoments
 from ghostlab.recovery.base import BlockFit, Method
+from ghostlab.recovery.data import FitData
 from ghostlab.spec import RecoverySpec
 
 
-def fit(data: BlockMoments, spec: RecoverySpec) -> BlockFit:
+def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """Nothing is fitted."""
     return BlockFit(None)
 
@@ -19,5 +19,5 @@ METHOD = Method(
     formula=r"\hat y = x",
     source="ShortGPT (2403.03853), LLM-Streamline 'None' (2403.19135)",
     fit=fit,
-    linear=False,
+    adds="0",
 )

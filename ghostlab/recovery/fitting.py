@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.cut import Block, Cut
 from ghostlab.model.export import restore
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.standin import StandIn
 from ghostlab.progress import SILENT, Progress
 from ghostlab.recovery.base import BlockFit
-from ghostlab.recovery.registry import find_method
+from ghostlab.recovery.data import FitData
+from ghostlab.recovery.registry import find_method, resolve
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
+
+FitOrder = Literal["parallel", "sequential"]
 
 
 @dataclass(frozen=True)
@@ -29,20 +33,13 @@ class Fit:
 
     @property
     def label(self) -> str:
-        """Name for tables and legends: the method, and what was asked of it."""
-        options = [] if self.spec.rank is None else [f"rank {self.spec.rank}"]
-        options += [] if self.spec.ridge == "auto" else [f"ridge {self.spec.ridge}"]
-        return ", ".join([self.spec.method, *options])
+        """Name for tables and legends."""
+        return self.spec.label
 
     @property
-    def standins(self) -> dict[Block, AffineMap]:
-        """The modules to insert, by block."""
+    def standins(self) -> dict[Block, StandIn]:
+        """What to insert, by block."""
         return {block: fit.standin for block, fit in self.blocks.items() if fit.standin is not None}
-
-    @property
-    def parameters_added(self) -> int:
-        """Numbers that the stand-ins store."""
-        return sum(standin.parameters_added for standin in self.standins.values())
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -57,27 +54,38 @@ def fit(
     *,
     rank: int | None = None,
     ridge: str = "auto",
+    order: FitOrder = "parallel",
     progress: Progress = SILENT,
 ) -> Fit:
-    """Fit ``method`` for every block of ``cut`` on the states of the original model.
+    """Fit ``method`` for every block of ``cut``.
 
     Args:
-        calib: The calibration; its moments of these blocks are computed unless they are known already.
+        calib: The calibration; its states around these blocks are computed unless they are known already.
         cut: The blocks.
-        method: Registry name, or a whole :class:`RecoverySpec`.
-        rank, ridge: See :class:`RecoverySpec`; ignored when a spec is given.
+        method: Registry name, a spec as text (``ghost,rank=64``), or a :class:`RecoverySpec`.
+        rank, ridge: Used where the spec names none and the method takes them.
+        order: ``parallel`` fits every block on states of the original, as the papers do; ``sequential`` fits
+            each on states of the model in which the blocks before it are recovered already, to the
+            original's targets, so that later operators undo what earlier ones got wrong.
 
     Raises:
         CutError: If the cut does not fit the model.
-        ConfigError: If the method is unknown or its options do not apply.
+        ConfigError: If the method is unknown or an option does not apply.
     """
     cut.check(calib.model.depth)
-    spec = method if isinstance(method, RecoverySpec) else RecoverySpec(method, rank, ridge)
+    asked = method if isinstance(method, RecoverySpec) else RecoverySpec.parse(method)
+    (spec,) = resolve([asked], rank, ridge)
     entry = find_method(spec.method)
-    moments = calib.moments(cut, progress.part(0.0, 0.8))
     blocks: dict[Block, BlockFit] = {}
-    for block in progress.part(0.8, 1.0).each(cut.blocks, f"Fitting {entry.title}"):
-        blocks[block] = entry.fit(moments[block], spec)
+    share = 1 / len(cut)
+    for number, block in enumerate(cut):
+        step = progress.part(number * share, (number + 1) * share)
+        step.at(0.0, f"Fitting {entry.title}")
+        patched = None
+        if order == "sequential" and number:
+            done = {b: f.standin for b, f in blocks.items() if f.standin is not None}
+            patched = calib.model.without(Cut(cut.blocks[:number]), done)
+        blocks[block] = entry.fit(FitData(calib, block, patched, step), spec)
     return Fit(spec, cut, blocks)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ghostlab.calibration.moments import BlockMoments
-from ghostlab.recovery.base import BlockFit, Method
+from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method
+from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import fit_linear
 from ghostlab.spec import RecoverySpec
 
 
-def fit(data: BlockMoments, spec: RecoverySpec) -> BlockFit:
+def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """M = (G + ridge I)^-1 R; G^+ R with ridge 0."""
     return fit_linear(data, spec, bias=False)
 
@@ -20,4 +20,5 @@ METHOD = Method(
     formula=r"\hat y = x + xM,\quad M = (X^\top X + \lambda I)^{-1} X^\top (Y - X)",
     source="Ghosted Layers (2605.15491)",
     fit=fit,
+    options=LEAST_SQUARES,
 )

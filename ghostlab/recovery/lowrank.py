@@ -7,16 +7,44 @@ from torch import Tensor
 
 from ghostlab.errors import ConfigError
 
+Factors = tuple[Tensor, Tensor]
 
-def truncated_svd(matrix: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+
+def truncated_svd(matrix: Tensor, rank: int) -> Factors:
     """The best rank-r approximation of M in the Frobenius norm, as in SHIFT-LLM: ``down [C, r] @ up [r, C]``.
 
     Raises:
         ConfigError: If the rank exceeds the width.
     """
-    width = matrix.shape[0]
-    if rank > width:
-        raise ConfigError(f"Rank {rank} exceeds the model's width.", f"Use at most {width}.")
+    check_rank(rank, matrix.shape[0])
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
     root = values[:rank].sqrt()  # shared between the factors, so that both have the same scale
     return left[:, :rank] * root, root[:, None] * right[:rank]
+
+
+def reduced_rank(matrix: Tensor, cross: Tensor, rank: int) -> Factors:
+    """The best rank-r map for the activations, from the full solution M of H M = R with H = G + ridge I.
+
+    Reduced-rank regression (Izenman 1975): M_r = M V V', V the top r eigenvectors of M' H M = R' M. Its loss
+    exceeds that of M by the eigenvalues left out, and no rank-r map has a lower one.
+
+    Raises:
+        ConfigError: If the rank exceeds the width.
+    """
+    check_rank(rank, matrix.shape[0])
+    directions = output_directions(matrix, cross)[:, :rank]
+    return matrix @ directions, directions.T
+
+
+def output_directions(matrix: Tensor, cross: Tensor) -> Tensor:
+    """Orthonormal output directions [C, C] in the order in which they lower the loss most."""
+    gain = cross.T @ matrix
+    _, vectors = torch.linalg.eigh((gain + gain.T) / 2)
+    ordered: Tensor = vectors.flip(1)
+    return ordered
+
+
+def check_rank(rank: int, width: int) -> None:
+    """Raise ConfigError unless a map of this width can have this rank."""
+    if rank > width:
+        raise ConfigError(f"Rank {rank} exceeds the model's width.", f"Use at most {width}.")

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from ghostlab.errors import ConfigError
-from ghostlab.recovery import affine, drop, ghost
-from ghostlab.recovery.base import Method
+from collections.abc import Iterable
 
-METHODS: dict[str, Method] = {method.name: method for method in (drop.METHOD, ghost.METHOD, affine.METHOD)}
+from ghostlab.errors import ConfigError
+from ghostlab.recovery import affine, drop, ghost, ghost_sink
+from ghostlab.recovery.base import Method
+from ghostlab.spec import RecoverySpec
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        drop.METHOD,
+        ghost.METHOD,
+        affine.METHOD,
+        ghost_sink.METHOD,
+    )
+}
 
 
 def find_method(name: str) -> Method:
@@ -18,3 +29,20 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise ConfigError(f"There is no recovery '{name}'.", f"Choose from: {', '.join(METHODS)}.")
     return METHODS[name]
+
+
+def resolve(
+    specs: Iterable[RecoverySpec], rank: int | None = None, ridge: str = "auto"
+) -> list[RecoverySpec]:
+    """Specs with the run's rank and ridge filled in where a method takes them and the spec names none.
+
+    Raises:
+        ConfigError: If a method is unknown or an option does not apply to it.
+    """
+    found = []
+    for spec in specs:
+        method = find_method(spec.method)
+        method.check(spec)
+        takes = method.options
+        found.append(spec.filled(rank if "rank" in takes else None, ridge if "ridge" in takes else "auto"))
+    return found

@@ -129,9 +129,9 @@ def boundary_states() -> tuple[torch.Tensor, torch.Tensor]:
 def test_boundary_errors_by_brute_force_and_in_batches() -> None:
     before, behind = boundary_states()
     standin = AffineMap(0.1 * torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(6)))
-    errors = BoundaryErrors(standin)
-    errors.add(before[:2], behind[:2])
-    errors.add(before[2:], behind[2:])
+    errors = BoundaryErrors()
+    errors.add(before[:2], behind[:2], standin(before[:2]))
+    errors.add(before[2:], behind[2:], standin(before[2:]))
     report = errors.report(0.5)
     missed = (standin(before) - behind).double().square()
     gap = (behind - before).double().square()
@@ -150,8 +150,9 @@ def test_boundary_errors_by_brute_force_and_in_batches() -> None:
 
 
 def test_plain_dropping_explains_nothing() -> None:
-    errors = BoundaryErrors(None)
-    errors.add(*boundary_states())
+    errors = BoundaryErrors()
+    before, behind = boundary_states()
+    errors.add(before, behind, before)
     report = errors.report(0.0)
     assert report.explained == pytest.approx(0)
     assert report.position_error == pytest.approx([1.0] * 10)
@@ -159,9 +160,10 @@ def test_plain_dropping_explains_nothing() -> None:
 
 def test_pooling_several_blocks() -> None:
     reports = []
-    for standin in (None, AffineMap(0.1 * torch.eye(WIDTH))):
-        errors = BoundaryErrors(standin)
-        errors.add(*boundary_states())
+    before, behind = boundary_states()
+    for standin in (AffineMap(0.2 * torch.eye(WIDTH)), AffineMap(0.1 * torch.eye(WIDTH))):
+        errors = BoundaryErrors()
+        errors.add(before, behind, standin(before))
         reports.append(errors.report(0.2))
     assert pool(reports[:1]) is reports[0]
     assert pool(reports).relative_error == pytest.approx(

@@ -143,7 +143,7 @@ def test_a_result_repeats_its_run(lab: FakeLab, tmp_path: Path) -> None:
         (["--length", "4"], "length is 4. It must be at least 8."),
         (["--length", "many"], "'--length'"),
         (["--bos", "perhaps"], "'perhaps' is not one of 'auto', 'always', 'never'."),
-        (["--recover", "ghost,tank=3"], "'tank=3' is no option of a recovery."),
+        (["--recover", "ghost,tank="], "'tank=' is no option of a recovery."),
         (["--recover", "ghost", "--recover", "ghost"], "Name each one once."),
         (["--ridge", "-1"], "Ridge '-1' is not understood."),
         (["--sequences", "100000", "--length", "100000"], "more than this host allows"),

@@ -11,8 +11,8 @@ from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, UnsupportedModelError
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.families import FAMILIES
-from ghostlab.model.standin import AffineMap
-from ghostlab.model.surgery import clone, drop_blocks, install, without_standins
+from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.surgery import attach, clone, drop_blocks, without_maps
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids, tiny_model
 
 pytestmark = pytest.mark.unit
@@ -20,12 +20,14 @@ CUTS = ("0:1", "2:4", "4:6", "0:2,3:4")
 families = pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
 
 
-def random_standins(cut_text: str) -> dict[Block, AffineMap]:
+def random_standins(cut_text: str) -> dict[Block, StandIn]:
     generator = torch.Generator().manual_seed(3)
     return {
-        block: AffineMap(
-            0.1 * torch.randn(WIDTH, WIDTH, generator=generator),
-            bias=0.1 * torch.randn(WIDTH, generator=generator),
+        block: StandIn(
+            AffineMap(
+                0.1 * torch.randn(WIDTH, WIDTH, generator=generator),
+                bias=0.1 * torch.randn(WIDTH, generator=generator),
+            )
         )
         for block in parse_cut(cut_text)
     }
@@ -35,7 +37,7 @@ def variant(model: PreTrainedModel, cut_text: str, *, recovered: bool) -> PreTra
     cut = parse_cut(cut_text)
     cut_model = drop_blocks(model, cut)
     if recovered:
-        install(cut_model, cut, random_standins(cut_text), DEPTH)
+        attach(cut_model, cut.kept(DEPTH), random_standins(cut_text))
     return cut_model
 
 
@@ -48,7 +50,8 @@ def by_hand(model: PreTrainedModel, ids: torch.Tensor, cut_text: str, *, recover
     for block in parse_cut(cut_text):
         state = decoder.run_span(state, position, block.start, trace)
         if block in standins:
-            m, b = standins[block].matrix().float(), standins[block].bias
+            fitted = standins[block].map
+            m, b = fitted.matrix().float(), fitted.bias
             state = state + state @ m + b
         position = block.stop
     state = decoder.run_span(state, position, DEPTH, trace)
@@ -151,7 +154,7 @@ def test_variants_share_every_weight() -> None:
 def test_standins_can_be_taken_out_again() -> None:
     model, ids = tiny_model(), tiny_ids()
     recovered = variant(model, "1:3,5:6", recovered=True)
-    bare = without_standins(recovered)
+    bare = without_maps(recovered)
     assert torch.equal(bare(ids).logits, variant(model, "1:3,5:6", recovered=False)(ids).logits)
     assert not torch.equal(bare(ids).logits, recovered(ids).logits)
 

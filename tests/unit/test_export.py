@@ -97,7 +97,7 @@ def test_packing_keeps_prefixes_apart() -> None:
     found = unpack(tensors, "ghost/")
     assert set(found) == set(standins)
     for block, standin in standins.items():
-        assert torch.equal(found[block].matrix(), standin.matrix())
+        assert torch.equal(found[block].map.matrix(), standin.map.matrix())
 
 
 @pytest.mark.parametrize("key", ["nonsense", "1:3,4:5/dense", "x:y/dense"])

@@ -6,14 +6,14 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from ghostlab.calibration.moments import BlockMoments, Moments, total
-from ghostlab.cut import Block
+from ghostlab.calibration.moments import Moments, total
 from ghostlab.errors import ConfigError, NumericsError
 from ghostlab.recovery.linear import fit_linear
-from ghostlab.recovery.lowrank import truncated_svd
-from ghostlab.recovery.registry import METHODS, find_method
+from ghostlab.recovery.lowrank import reduced_rank, truncated_svd
+from ghostlab.recovery.registry import METHODS, find_method, resolve
 from ghostlab.recovery.solve import RELATIVE_RIDGES, choose_ridge, solve
 from ghostlab.spec import RecoverySpec
+from tests.helpers.given import GivenData
 
 pytestmark = pytest.mark.unit
 WIDTH = 7
@@ -34,11 +34,9 @@ def folds_of(x: torch.Tensor, d: torch.Tensor, count: int) -> list[Moments]:
     return [Moments.of(a, b) for a, b in zip(x.chunk(count), d.chunk(count), strict=True)]
 
 
-def block_data(x: torch.Tensor, d: torch.Tensor, folds: int, windows: int = 10) -> BlockMoments:
+def block_data(x: torch.Tensor, d: torch.Tensor, folds: int, windows: int = 10) -> GivenData:
     before = x.reshape(windows, -1, WIDTH)
-    collected = BlockMoments.empty(Block(0, 1), folds, WIDTH)
-    collected.add(before, before + d.reshape(windows, -1, WIDTH), torch.arange(windows) * folds // windows)
-    return collected
+    return GivenData(before, before + d.reshape(windows, -1, WIDTH), folds=folds)
 
 
 def test_minimum_norm_equals_lstsq_with_full_rank() -> None:
@@ -70,7 +68,8 @@ def test_affine_fit_equals_scikit_learn_with_intercept(ridge: float) -> None:
     x, d = x.double(), ((x + d) - x).double()
     scale = float((x - x.mean(0)).square().sum()) / WIDTH
     reference = Ridge(alpha=max(ridge * scale, 1e-12), solver="svd").fit(x.numpy(), d.numpy())
-    standin = fitted.standin
+    assert fitted.standin is not None
+    standin = fitted.standin.map
     assert standin is not None
     assert standin.bias is not None
     torch.testing.assert_close(standin.matrix(), torch.from_numpy(reference.coef_.T), rtol=1e-4, atol=1e-5)
@@ -166,9 +165,10 @@ def test_a_low_rank_affine_fit_has_the_bias_that_belongs_to_it() -> None:
     collected = block_data(x.float(), d.float(), 2)
     fitted = fit_linear(collected, RecoverySpec("affine", rank=2, ridge="0"), bias=True)
     assert fitted.standin is not None
-    assert fitted.standin.bias is not None
-    assert fitted.standin.parameters_added == 2 * WIDTH * 2 + WIDTH
-    residual = x + d - fitted.standin(x.float()).double()
+    standin = fitted.standin.map
+    assert standin is not None
+    assert standin.parameters_added == 2 * WIDTH * 2 + WIDTH
+    residual = x + d - standin(x.float()).double()
     assert residual.mean(0).abs().max() < 1e-3, "the mean must be met whatever the rank"
 
 
@@ -182,3 +182,75 @@ def test_registry_entries_are_complete(name: str) -> None:
 def test_unknown_methods_are_listed_against() -> None:
     with pytest.raises(ConfigError, match="ghost"):
         find_method("ghots")
+
+
+def test_reduced_rank_is_the_best_of_its_rank_for_the_activations() -> None:
+    x, d = data(60)
+    gram, cross, ridge = x.T @ x, x.T @ d, 2.0
+    full = solve(gram, cross, ridge)
+
+    def loss(m: torch.Tensor) -> float:
+        return float((x @ m - d).square().sum() + ridge * m.square().sum())
+
+    # an independent route: whiten, then Eckart-Young on the whitened solution
+    root = torch.linalg.cholesky(gram + ridge * torch.eye(WIDTH).double()).T
+    left, values, right = torch.linalg.svd(root @ full)
+    for rank in range(1, WIDTH + 1):
+        down, up = reduced_rank(full, cross, rank)
+        best = torch.linalg.solve(root, left[:, :rank] * values[:rank] @ right[:rank])
+        torch.testing.assert_close(down @ up, best, rtol=1e-6, atol=1e-8)
+        assert loss(down @ up) == pytest.approx(loss(full) + float(values[rank:].square().sum()), rel=1e-9)
+        other = truncated_svd(full, rank)
+        assert loss(down @ up) <= loss(other[0] @ other[1]) * (1 + 1e-12)
+
+
+def test_weights_equal_repeating_tokens() -> None:
+    x, d = data(20)
+    weight = torch.arange(20).double() % 3 + 1
+    repeated = Moments.of(x.repeat_interleave(weight.long(), 0), d.repeat_interleave(weight.long(), 0))
+    weighted = Moments.of(x, d, weight)
+    torch.testing.assert_close(weighted.gram, repeated.gram)
+    torch.testing.assert_close(weighted.cross, repeated.cross)
+    assert weighted.count == repeated.count
+    assert weighted.total == pytest.approx(repeated.total)
+
+
+def test_relative_weighting_minimises_the_relative_error() -> None:
+    x, d = data(100)
+    given = block_data(x, d, 2)
+    fitted = fit_linear(
+        given, RecoverySpec("ghost", ridge="0", options=(("weight", "relative"),)), bias=False
+    )
+    w = (1 / (x + d).square().mean(-1)).sqrt()[:, None]
+    expected = torch.linalg.lstsq(w * x, w * d).solution
+    torch.testing.assert_close(fitted.standin.map.matrix(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_first_tokens_apart() -> None:
+    x, d = data(100)
+    given = block_data(x, d, 2)
+    fitted = fit_linear(given, RecoverySpec("ghost_sink", ridge="0"), bias=True, first_apart=True)
+    rest = torch.arange(100) % 10 != 0
+    ones = torch.ones(90, 1).double()
+    expected = torch.linalg.lstsq(torch.cat([x[rest], ones], 1), d[rest]).solution
+    standin = fitted.standin.map
+    torch.testing.assert_close(standin.matrix(), expected[:-1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(standin.first.double(), d[~rest].mean(0), rtol=1e-5, atol=1e-5)
+    first = torch.zeros(10, 10, dtype=torch.bool)
+    first[:, 0] = True
+    before = given.given[1].float()
+    error = (standin(before, first) - given.given[2]).double().square().sum()
+    assert fitted.explained_train == pytest.approx(1 - float(error / d.square().sum()), abs=1e-6)
+
+
+def test_options_are_checked_against_the_method() -> None:
+    with pytest.raises(ConfigError, match="no option 'rank'"):
+        resolve([RecoverySpec("drop", rank=3)])
+    with pytest.raises(ConfigError, match="reduced_rank, truncated_svd"):
+        resolve([RecoverySpec.parse("ghost,factor=best")])
+    with pytest.raises(ConfigError, match="no option 'tank'"):
+        resolve([RecoverySpec.parse("ghost,tank=3")])
+    assert resolve([RecoverySpec("drop"), RecoverySpec("ghost")], 5, "0") == [
+        RecoverySpec("drop"),
+        RecoverySpec("ghost", 5, "0"),
+    ]

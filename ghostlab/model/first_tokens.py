@@ -1,0 +1,48 @@
+"""Which token is the first attended one of its sequence, known at the model's entry and nowhere else.
+
+Massive activations are born at the first token that a sequence attends to: position 0, or the first one
+behind the padding on the left. Blocks are not told which that is; the model's entry is, by attention mask and
+cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class FirstTokens:
+    """Holds, during a forward pass, the mask [B, T] of first attended tokens among the tokens being run."""
+
+    def __init__(self) -> None:
+        self.mask: Tensor | None = None
+
+    def __call__(self, stack: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Forward pre-hook of the stack: read mask and cache length from its arguments."""
+        tokens = kwargs.get("input_ids")
+        tokens = kwargs.get("inputs_embeds") if tokens is None else tokens
+        tokens = args[0] if tokens is None else tokens
+        cache = kwargs.get("past_key_values", kwargs.get("cache"))
+        seen = 0 if cache is None else int(cache.get_seq_length())
+        self.mask = first_attended(tokens.shape[:2], kwargs.get("attention_mask"), seen, tokens.device)
+
+
+def first_attended(
+    shape: torch.Size, mask: Tensor | None, seen: int = 0, device: torch.device | None = None
+) -> Tensor:
+    """Mask [B, T] of the first attended token of each sequence.
+
+    Args:
+        shape: ``(B, T)`` of the tokens being run.
+        mask: Attention mask [B, seen + T], 1 for tokens; ``None`` if all are.
+        seen: Tokens in the cache already.
+        device: Where the result is put.
+    """
+    batch, length = shape
+    columns = torch.arange(seen, seen + length, device=device)
+    if mask is None or mask.ndim != 2:
+        return (columns == 0).expand(batch, length)
+    first = mask.to(device=device, dtype=torch.int8).argmax(dim=1)
+    return columns[None, :] == first[:, None]

@@ -1,0 +1,83 @@
+"""What a recovery method may look at: the calibration text as one block of the cut sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from torch import Tensor
+
+from ghostlab.calibration.calibrate import Calibration, StateBatch
+from ghostlab.calibration.moments import BlockMoments, Weighting
+from ghostlab.cut import Block
+from ghostlab.model.decoder import Trace
+from ghostlab.model.lm import Model
+from ghostlab.progress import SILENT, Progress
+
+
+class FitData:
+    """States and moments for fitting the stand-in of one block.
+
+    Args:
+        calib: The calibration.
+        block: The block.
+        patched: A variant in which the blocks before this one are dropped and recovered already. Given,
+            states up to the start of the block are its states (*sequential* fit), else the original's
+            (*parallel*). States behind the start, which are targets, are always the original's.
+        progress: Told about passes; obeyed when it is stopped.
+    """
+
+    def __init__(
+        self, calib: Calibration, block: Block, patched: Model | None = None, progress: Progress = SILENT
+    ) -> None:
+        self.calib = calib
+        self.block = block
+        self.patched = patched
+        self.progress = progress
+        self._own: dict[Weighting, BlockMoments] = {}
+
+    @property
+    def model(self) -> Model:
+        """The original model."""
+        return self.calib.model
+
+    def moments(self, weighting: Weighting = "none") -> BlockMoments:
+        """Moments of the state before the block and of the change to the original's state behind it."""
+        if self.patched is None:
+            return self.calib.moments([self.block], self.progress, weighting=weighting)[self.block]
+        if weighting not in self._own:
+            moments = self.calib.empty_moments(self.block, weighting)
+            for rows, states in self.batches({self.block.start, self.block.stop}):
+                moments.add(states[self.block.start], states[self.block.stop], self.calib.windows.fold[rows])
+            self._own[weighting] = moments
+        return self._own[weighting]
+
+    def batches(self, boundaries: Collection[int]) -> Iterator[StateBatch]:
+        """Windows and their states [B, T, C] at ``boundaries``, batch by batch."""
+        message = f"Reading states around block {self.block}"
+        if self.patched is None:
+            yield from self.calib.states(boundaries, self.progress, message)
+            return
+        early = sorted(b for b in boundaries if b <= self.block.start)
+        origin = self.patched.first_change
+        for rows, states in self.calib.states({origin, *boundaries}, self.progress, message):
+            trace = self.calls(rows)
+            found = {b: state_at(self.patched, b, states[origin], trace) for b in early}
+            yield rows, {**{b: states[b] for b in boundaries}, **found}
+
+    def calls(self, rows: slice) -> Trace:
+        """What the blocks up to the end of this one are handed besides the state."""
+        return self.calib.calls(rows, self.block.stop)
+
+
+def state_at(variant: Model, boundary: int, state: Tensor, trace: Trace) -> Tensor:
+    """What block ``boundary`` of the original receives in ``variant``, in which it is kept; [B, T, C].
+
+    Args:
+        variant: A variant.
+        boundary: In the original's numbering; must follow the variant's first change.
+        state: The original's state at the variant's first change.
+        trace: The original's calls.
+    """
+    stop = sum(index < boundary for index in variant.kept)
+    state = variant.decoder.run_span(state, variant.first_change, stop, variant.calls_from(trace))
+    return variant.decoder.receive(state, stop)
