@@ -42,7 +42,7 @@ class Projections:
 
 @dataclass
 class Written:
-    """What projections saw and gave while a layer ran: inputs [.., d_in] and outputs [.., C] by path."""
+    """What projections saw and gave while a layer ran: inputs [N, d_in] and outputs [N, C] by path."""
 
     inputs: dict[str, Tensor] = field(default_factory=dict)
     outputs: dict[str, Tensor] = field(default_factory=dict)
@@ -82,8 +82,9 @@ def watch(layer: nn.Module, paths: tuple[str, ...]) -> Iterator[Written]:
 
 def _record(module: nn.Module, path: str, written: Written) -> torch.utils.hooks.RemovableHandle:
     def hook(_: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> None:
-        written.inputs[path] = args[0]
-        written.outputs[path] = output
+        written.inputs[path] = args[0].reshape(-1, args[0].shape[-1])
+        # a copy, because parallel layers (Falcon) add attention to it in place
+        written.outputs[path] = output.reshape(-1, output.shape[-1]).clone()
 
     return module.register_forward_hook(hook)
 
