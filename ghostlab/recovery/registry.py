@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ghostlab.errors import ConfigError
-from ghostlab.recovery import affine, drop, ghost, ghost_sink
+from ghostlab.recovery import affine, drop, ghost, ghost_layer, ghost_sink, refit_layer
 from ghostlab.recovery.base import Method
 from ghostlab.spec import RecoverySpec
 
@@ -16,6 +16,8 @@ METHODS: dict[str, Method] = {
         ghost.METHOD,
         affine.METHOD,
         ghost_sink.METHOD,
+        refit_layer.METHOD,
+        ghost_layer.METHOD,
     )
 }
 

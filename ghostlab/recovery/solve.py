@@ -41,13 +41,16 @@ class Ridge:
     warning: str = ""
 
 
-def choose_ridge(setting: str, folds: Sequence[Moments], *, centre: bool) -> Ridge:
+def choose_ridge(
+    setting: str, folds: Sequence[Moments], *, centre: bool, validations: int | None = None
+) -> Ridge:
     """Read a ridge setting (see :class:`~ghostlab.spec.RecoverySpec`); cross-validate when it is ``auto``.
 
     Args:
         setting: ``auto``, a relative number, or ``abs:NUMBER``.
         folds: Moments per fold of documents.
         centre: Whether an unpenalised bias is fitted along, so that G is taken about the mean.
+        validations: How many folds are left out in turn; default all of them.
     """
     kind, value = parse_ridge(setting)
     moments = total(folds)
@@ -63,10 +66,11 @@ def choose_ridge(setting: str, folds: Sequence[Moments], *, centre: bool) -> Rid
             UNVALIDATED_RIDGE,
             warning="One calibration sequence leaves nothing to validate the ridge on; it is fixed at 1e-4.",
         )
-    errors = sum(_held_out_errors(moments - fold, fold, centre=centre) for fold in folds)
+    left_out = folds[:validations]
+    errors = sum(_held_out_errors(moments - fold, fold, centre=centre) for fold in left_out)
     assert isinstance(errors, Tensor)
     best = RELATIVE_RIDGES[int(errors.argmin())]
-    gap = sum(_gap(moments - fold, fold, centre=centre) for fold in folds)
+    gap = sum(_gap(moments - fold, fold, centre=centre) for fold in left_out)
     explained = tuple((1 - errors / gap).tolist()) if gap else ()
     return Ridge(best * scale, best, explained)
 
