@@ -1,0 +1,97 @@
+"""What is known of a job: the store's record of it, and the view that watchers get."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+from ghostlab.progress import CancelToken
+
+Result = TypeVar("Result")
+JobState = Literal["waiting", "running", "done", "failed", "stopped"]
+
+
+@dataclass(frozen=True)
+class JobView(Generic[Result]):
+    """What a watcher sees of a job at one moment.
+
+    Attributes:
+        version: Grows with every change; compare to know whether there is news.
+        fraction: Share of the work that is done, 0 to 1.
+        position: Place in the waiting list, from 1; 0 for a job that does not wait.
+        elapsed: Seconds of compute so far.
+        remaining: Estimated seconds left, or ``None`` while there is too little to judge by.
+        texts: Variant -> text generated so far.
+        result: What the work returned, or kept before it was stopped or failed.
+        error: The sentence for the user when the job failed.
+    """
+
+    id: str
+    kind: str
+    state: JobState
+    version: int
+    fraction: float
+    message: str
+    position: int
+    elapsed: float
+    remaining: float | None
+    texts: Mapping[str, str]
+    result: Result | None
+    error: str
+    stopping: bool
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state not in ("waiting", "running")
+
+
+@dataclass(eq=False)
+class JobRecord(Generic[Result]):
+    """The store's own notes on a job; touched only while the store's lock is held.
+
+    ``identity`` is owner, kind and key; ``start`` runs the work and is cleared once a thread has it.
+    """
+
+    id: str
+    kind: str
+    identity: tuple[str, str, str]
+    start: Callable[[], object] | None = None
+    cancel: CancelToken = field(default_factory=CancelToken)
+    state: JobState = "waiting"
+    version: int = 0
+    fraction: float = 0.0
+    message: str = ""
+    started: float = 0.0
+    ended: float = 0.0
+    texts: dict[str, str] = field(default_factory=dict)
+    result: Result | None = None
+    error: str = ""
+
+    def look(self, position: int) -> JobView[Result]:
+        """A frozen view of the job as it is now, at this place of the waiting list."""
+        elapsed = (self.ended or time.monotonic()) - self.started if self.started else 0.0
+        return JobView(
+            id=self.id,
+            kind=self.kind,
+            state=self.state,
+            version=self.version,
+            fraction=self.fraction,
+            message=self.message,
+            position=position,
+            elapsed=elapsed,
+            remaining=time_left(self.fraction, elapsed),
+            texts=dict(self.texts),
+            result=self.result,
+            error=self.error,
+            stopping=self.cancel.cancelled,
+        )
+
+
+def time_left(fraction: float, elapsed: float) -> float | None:
+    """Seconds left if the work goes on as it went so far; ``None`` while that would be a guess."""
+    if elapsed < 2.0 or fraction < 0.03:
+        return None
+    return elapsed * (1.0 - min(fraction, 1.0)) / fraction
