@@ -66,7 +66,9 @@ class JobStore(Generic[Result]):
         self._running: JobRecord[Result] | None = None
         self._changed = threading.Condition(threading.RLock())
 
-    def submit(self, kind: str, key: str, work: Callable[[Job[Result]], Result], owner: str = "") -> str:
+    def submit(
+        self, kind: str, key: str, work: Callable[[Job[Result]], Result], owner: str = "", about: str = ""
+    ) -> str:
         """Queue ``work`` and return the job's id; the same request of the same owner is not queued twice.
 
         Args:
@@ -74,6 +76,7 @@ class JobStore(Generic[Result]):
             key: Names the request; equal keys of one owner mean the same work.
             work: Called with a :class:`Job` in a thread that carries the caller's context variables.
             owner: Who asks; owners never share a job, so that none can stop another's.
+            about: What the work is, in the caller's own words; part of every view.
 
         Raises:
             BusyError: If too many jobs wait already.
@@ -85,7 +88,7 @@ class JobStore(Generic[Result]):
                     return known.id
             if self._running and len(self._queue) >= self._most_waiting:
                 raise BusyError(f"{len(self._queue)} runs are waiting already.", "Try again in some minutes.")
-            record: JobRecord[Result] = JobRecord(secrets.token_urlsafe(16), kind, identity)
+            record: JobRecord[Result] = JobRecord(secrets.token_urlsafe(16), kind, identity, about)
             record.start = partial(contextvars.copy_context().run, self._compute, record, work)
             self._records[record.id] = record
             self._queue.append(record)

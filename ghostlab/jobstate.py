@@ -18,6 +18,7 @@ class JobView(Generic[Result]):
     """What a watcher sees of a job at one moment.
 
     Attributes:
+        about: What the work is, in the words of whoever submitted it.
         version: Grows with every change; compare to know whether there is news.
         fraction: Share of the work that is done, 0 to 1.
         position: Place in the waiting list, from 1; 0 for a job that does not wait.
@@ -30,6 +31,7 @@ class JobView(Generic[Result]):
 
     id: str
     kind: str
+    about: str
     state: JobState
     version: int
     fraction: float
@@ -58,6 +60,7 @@ class JobRecord(Generic[Result]):
     id: str
     kind: str
     identity: tuple[str, str, str]
+    about: str = ""
     start: Callable[[], object] | None = None
     cancel: CancelToken = field(default_factory=CancelToken)
     state: JobState = "waiting"
@@ -76,6 +79,7 @@ class JobRecord(Generic[Result]):
         return JobView(
             id=self.id,
             kind=self.kind,
+            about=self.about,
             state=self.state,
             version=self.version,
             fraction=self.fraction,
