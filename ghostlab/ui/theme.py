@@ -9,6 +9,11 @@ import gradio as gr
 CSS = Path(__file__).with_name("style.css")
 
 
+def _font(name: str) -> gr.themes.LocalFont:
+    """A font that Gradio serves itself; in 6.31 its weight 600 lacks most letters, 700 has all."""
+    return gr.themes.LocalFont(name, weights=(400, 700))
+
+
 def theme() -> gr.themes.Base:
     """The theme for ``launch``: no font or style is fetched from anywhere but this server."""
     return gr.themes.Base(
@@ -18,6 +23,8 @@ def theme() -> gr.themes.Base:
         radius_size=gr.themes.sizes.radius_md,
         spacing_size=gr.themes.sizes.spacing_md,
         text_size=gr.themes.sizes.text_md,
+        font=[_font("IBM Plex Sans"), "system-ui", "sans-serif"],
+        font_mono=[_font("IBM Plex Mono"), "ui-monospace", "monospace"],
     ).set(
         body_background_fill="#f7f8fb",
         body_background_fill_dark="#0e1320",
@@ -30,6 +37,7 @@ def theme() -> gr.themes.Base:
         block_label_background_fill_dark="transparent",
         input_background_fill="#ffffff",
         input_background_fill_dark="#0e1422",
+        input_border_width="1px",
         input_border_color="#d5dae4",
         input_border_color_dark="#2b3548",
         border_color_primary="#e3e7ef",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import Any
 
@@ -28,6 +29,7 @@ _COLUMNS = {
     "explained": "State explained",
     "parameters_added": "Parameters added",
 }
+_WIDTHS = ["110px", "100px", "76px", "76px", "110px", "130px", "140px", "110px", "130px", "150px"]
 _SHARES = ["Top-1 agreement", "Gap closed", "State explained"]
 
 
@@ -42,13 +44,18 @@ def build(_: Page) -> Tab:
         elem_classes="gl-figure-title",
     )
     table = gr.Dataframe(
-        interactive=False, show_label=False, label="All figures", elem_id="figures-table", max_height=420
+        interactive=False,
+        column_widths=_WIDTHS,
+        show_label=False,
+        label="All figures",
+        elem_id="figures-table",
+        max_height=420,
     )
     with gr.Column(visible=False) as choice:
         scores_words = gr.Markdown(elem_classes="gl-figure-title")
         scores = gr.Plot(show_label=False, label="Scores of the criterion", container=False)
     command = gr.Code(
-        language="shell",
+        language=None,
         label="The same run on the command line",
         interactive=False,
         buttons=["copy"],
@@ -90,7 +97,7 @@ def headline(result: RunResult) -> str:
     """Original, pruned, every recovery, and what was saved, as cards."""
     original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
     items = [
-        present.card("Original", fmt.number(original.value), f"perplexity {_range(original)}", "gl-v0"),
+        present.card("Original", fmt.number(original.value), f"perplexity ({_range(original)})", "gl-v0"),
         present.card("Pruned", fmt.number(pruned.value), _against(pruned, original), "gl-v1"),
     ]
     for index, run in enumerate(result.runs, start=2):
@@ -99,7 +106,7 @@ def headline(result: RunResult) -> str:
 
 
 def _recovery_card(run: RecoveryRun, tone: str) -> str:
-    note = f"{fmt.percent(run.gap_closed)} of the gap closed; {_range(run.perplexity)}"
+    note = f"{fmt.percent(run.gap_closed)} of the gap closed ({_range(run.perplexity)})"
     return present.card(f"Recovered: {run.label or run.method}", fmt.number(run.perplexity.value), note, tone)
 
 
@@ -117,7 +124,7 @@ def _range(metric: Metric) -> str:
 
 def _against(metric: Metric, original: Metric) -> str:
     ratio = metric.value / original.value if original.value else float("nan")
-    return f"\N{MULTIPLICATION SIGN} {fmt.number(ratio)} of the original; {_range(metric)}"
+    return f"{fmt.fold(ratio)} the original ({_range(metric)})"
 
 
 def table_of(result: RunResult) -> Styler:
@@ -130,5 +137,10 @@ def table_of(result: RunResult) -> Styler:
     }
     if "Parameters added" in shown:
         shown["Parameters added"] = pd.to_numeric(shown["Parameters added"])
-        formats["Parameters added"] = lambda value: fmt.NONE if pd.isna(value) else fmt.count(int(value))
-    return shown.style.format(formats)
+        formats["Parameters added"] = _count
+    styler: Styler = shown.style.format(formats)
+    return styler
+
+
+def _count(value: float) -> str:
+    return fmt.count(int(value)) if math.isfinite(value) else fmt.NONE
