@@ -15,13 +15,13 @@ from ghostlab.ui.service import Service
 def expose(service: Service) -> None:
     """Name the four endpoints; to be called inside ``gr.Blocks``."""
 
-    def run(config: dict[str, Any]) -> str:
+    def run(config: dict[str, Any], request: gr.Request) -> str:
         """Start a run of a configuration (as in result.json; missing keys take their defaults).
 
         Returns its id.
         """
         with told_to_user():
-            return service.start(RunConfig.from_dict(config), owner="")
+            return service.start(RunConfig.from_dict(config), request.session_hash or "")
 
     def status(run_id: str) -> dict[str, Any]:
         """How a run is: state (waiting, running, done, failed, stopped), fraction, message, position,

@@ -49,8 +49,8 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
                 with gr.Tab(title):
                     tabs[title] = build(page)
         gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
+        api.expose(service)  # first, so that its names are free
         Events(service, controls, tabs, shell).bind(demo)
-        api.expose(service)
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
     return demo, _launch_arguments()
 
