@@ -37,7 +37,7 @@ class Job(Generic[Result]):
     def progress(self, update: ProgressUpdate) -> None:
         """Report how far the work is; fits :data:`~ghostlab.progress.ProgressSink`."""
         with self._store.change(self._record) as record:
-            record.fraction, record.message = update.fraction, update.message
+            record.advance(update.fraction, update.message)
 
     def text(self, variant: str, text: str) -> None:
         """Show ``text`` as what ``variant`` has generated so far."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
@@ -72,6 +72,13 @@ class JobRecord(Generic[Result]):
     texts: dict[str, str] = field(default_factory=dict)
     result: Result | None = None
     error: str = ""
+    pace: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
+
+    def advance(self, fraction: float, message: str) -> None:
+        """Note how far the work is; the way there in steps of at least half a per cent."""
+        self.fraction, self.message = fraction, message
+        if fraction - self.pace[-1][0] >= 0.005:
+            self.pace.append((fraction, time.monotonic() - self.started))
 
     def look(self, position: int) -> JobView[Result]:
         """A frozen view of the job as it is now, at this place of the waiting list."""
@@ -86,7 +93,7 @@ class JobRecord(Generic[Result]):
             message=self.message,
             position=position,
             elapsed=elapsed,
-            remaining=time_left(self.fraction, elapsed),
+            remaining=time_left(self.pace, self.fraction, elapsed),
             texts=dict(self.texts),
             result=self.result,
             error=self.error,
@@ -94,8 +101,17 @@ class JobRecord(Generic[Result]):
         )
 
 
-def time_left(fraction: float, elapsed: float) -> float | None:
-    """Seconds left if the work goes on as it went so far; ``None`` while that would be a guess."""
-    if elapsed < 2.0 or fraction < 0.03:
+def time_left(pace: Sequence[tuple[float, float]], fraction: float, elapsed: float) -> float | None:
+    """Seconds left at the speed of the latter half of what is done; ``None`` while that would be a guess.
+
+    A slow start (a model that is loaded first) says little about the rest, so the first half is left out.
+
+    Args:
+        pace: (fraction, elapsed seconds) of earlier updates, ascending, from (0, 0).
+        fraction: Share of the work that is done.
+        elapsed: Seconds so far; growing while nothing is reported, which makes the estimate grow too.
+    """
+    if elapsed < 2.0 or fraction < 0.05:
         return None
-    return elapsed * (1.0 - min(fraction, 1.0)) / fraction
+    share, seconds = next(point for point in reversed(pace) if point[0] <= fraction / 2)
+    return (elapsed - seconds) / (fraction - share) * (1.0 - fraction)

@@ -91,7 +91,8 @@ class Sidebar:
         by_criterion = config.select is not None
         values["drop"] = gr.Textbox(value=config.drop or "", visible=not by_criterion)
         values["count"] = gr.Number(value=config.count, visible=by_criterion)
-        values["select"] = gr.Dropdown(value=config.select or FIRST_CRITERION, visible=by_criterion)
+        chosen = config.select or FIRST_CRITERION
+        values["select"] = gr.Dropdown(choices=[chosen], value=chosen, visible=by_criterion)
         return [values[name] for name in self.controls]
 
     def choices(self, asked: Sequence[str]) -> list[Any]:

@@ -242,8 +242,12 @@ def test_a_watcher_sleeps_until_there_is_news() -> None:
     assert list(store.follow("no-such-job")) == []
 
 
-def test_time_left_is_extrapolated_and_withheld_while_it_would_be_a_guess() -> None:
-    assert time_left(0.5, 1.0) is None
-    assert time_left(0.01, 30.0) is None
-    assert time_left(0.25, 10.0) == pytest.approx(30.0)
-    assert time_left(1.0, 10.0) == 0.0
+def test_time_left_follows_the_latter_half_and_is_withheld_while_it_would_be_a_guess() -> None:
+    steady = [(0.0, 0.0), (0.1, 4.0), (0.2, 8.0)]
+    assert time_left(steady, 0.5, 1.0) is None
+    assert time_left(steady, 0.04, 30.0) is None
+    assert time_left(steady, 0.25, 10.0) == pytest.approx(30.0)
+    slow_start = [(0.0, 0.0), (0.05, 60.0), (0.1, 60.5), (0.2, 61.5)]
+    assert time_left(slow_start, 0.2, 61.5) == pytest.approx(8.0)
+    assert time_left(slow_start, 0.2, 71.5) == pytest.approx(88.0), "a stall is not hidden"
+    assert time_left(steady, 1.0, 40.0) == 0.0
