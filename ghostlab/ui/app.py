@@ -37,6 +37,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
         shell = Shell(
             job=gr.Textbox("", visible=False, label="Job"),
             shown=gr.Textbox("", visible=False, label="Shown run"),
+            drawn=gr.Textbox("", visible=False, label="Drawn run"),
             source=gr.HTML(
                 '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
             ),

@@ -40,10 +40,19 @@ FOLD_ON_PHONE = """() => {
 
 @dataclass(frozen=True)
 class Shell:
-    """The components that belong to no tab: which job is watched, which result is shown, how it goes."""
+    """The components that belong to no tab.
+
+    Attributes:
+        job: Id of the job that is watched.
+        shown: Id of the job whose result is shown; empty for the example.
+        drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
+        source: Which run is shown, for people.
+        status: How the watched job goes.
+    """
 
     job: Component
     shown: Component
+    drawn: Component
     source: Component
     status: Component
 
@@ -64,8 +73,8 @@ class Events:
         shell, writer = self.shell, self.writer
         buttons = [self.sidebar.run, self.sidebar.stop, writer["start"], writer["stop"]]
         started = [shell.job, shell.status, *buttons]
-        page = [shell.status, shell.shown, shell.source, writer["columns"], *buttons]
-        page += [*self._components("words"), *self._components("figures")]
+        page = [shell.status, shell.shown, shell.drawn, shell.source, writer["columns"], *buttons]
+        words, figures = self._components("words"), self._components("figures")
         asked = [shell.shown, *(writer[name] for name in ("prompt", "new_tokens", "temperature", "top_p"))]
         presses = [
             self.sidebar.run.click(self.run, self.sidebar.inputs, started, validator=self.validate, **QUIET),
@@ -75,10 +84,15 @@ class Events:
             press.success(None, shell.job, None, js=SHOW_IN_LINK)
             press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
+        # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
+        shell.shown.change(self.words, shell.shown, words, **QUIET)
+        shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
         for stop in (self.sidebar.stop, writer["stop"]):
             stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
-        opened = demo.load(self.open, None, [shell.job, *self.sidebar.inputs, *page], **QUIET)
+        opened = demo.load(
+            self.open, None, [shell.job, *self.sidebar.inputs, *page, *words, *figures], **QUIET
+        )
         offered = [self.sidebar.controls["recover"], self.sidebar.controls["select"]]
         opened.then(self.sidebar.choices, offered[:1], offered, **QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
@@ -157,10 +171,17 @@ class Events:
         update: Update = {self.writer["columns"]: columns_of(result, view)}
         if last is not result:
             update |= {self.shell.shown: view.id, self.shell.source: present.source(result, example=False)}
-            update |= self._rendered(result, "words")
         if last is None or last.runs is not result.runs:
-            update |= self._rendered(result, "figures")
+            update[self.shell.drawn] = view.id
         return update
+
+    def words(self, shown: str) -> Update:
+        """What the tabs say of a result besides its figures."""
+        return self._rendered(self.service.result(shown), "words")
+
+    def figures(self, drawn: str) -> Update:
+        """The figures of a result."""
+        return self._rendered(self.service.result(drawn), "figures")
 
     def _example(self) -> Update:
         """The example's page, drawn once for all visitors."""
