@@ -4,7 +4,7 @@ Honours GRADIO_SERVER_NAME and GRADIO_SERVER_PORT, and what ghostlab.settings re
 """
 
 from ghostlab.settings import Settings
-from ghostlab.ui.app import serve
+from ghostlab.ui.app import launch
 
 if __name__ == "__main__":
-    serve(Settings.from_env())
+    launch(Settings.from_env())

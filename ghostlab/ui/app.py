@@ -72,7 +72,7 @@ def _launch_arguments() -> dict[str, Any]:
     }
 
 
-def serve(settings: Settings, host: str | None = None, port: int | None = None) -> None:
+def launch(settings: Settings, host: str | None = None, port: int | None = None) -> None:
     """Build, listen and stay; torch is loaded behind the page, not before it.
 
     Args:

@@ -102,7 +102,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"the app did not answer: {log.read_text(encoding='utf-8')}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None and not os.environ.get("CI"):
         pytest.skip("Chromium is not installed (apt-get install chromium)")

@@ -146,6 +146,13 @@ def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watche
     watched.errors.clear()
     assert "run" not in parse_qs(urlsplit(page.url).query)
 
+    drop.fill("20:25")
+    page.locator("#sequences input").fill("0")
+    page.locator("#run").click()
+    expect(page.locator("#sequences")).to_contain_text("sequences is 0. It must be at least 1.")
+    watched.errors.clear()
+
+    page.locator("#sequences input").fill("8")
     drop.fill("28:31")
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Block 28:31 lies outside the model", timeout=RUN_MS)

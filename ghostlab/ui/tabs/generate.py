@@ -27,15 +27,9 @@ def build(_: Page) -> Tab:
         )
         with gr.Column(scale=2, min_width=280):
             with gr.Row():
-                tokens = gr.Number(
-                    RunConfig.new_tokens, label="New tokens", precision=0, minimum=1, min_width=90
-                )
-                temperature = gr.Number(
-                    RunConfig.temperature, label="Temperature", minimum=0, step=0.1, min_width=90
-                )
-                top_p = gr.Number(
-                    RunConfig.top_p, label="Top p", minimum=0, maximum=1, step=0.05, min_width=90
-                )
+                tokens = gr.Number(RunConfig.new_tokens, label="New tokens", precision=0, min_width=90)
+                temperature = gr.Number(RunConfig.temperature, label="Temperature", step=0.1, min_width=90)
+                top_p = gr.Number(RunConfig.top_p, label="Top p", step=0.05, min_width=90)
             with gr.Row():
                 start = gr.Button("Generate", variant="primary", elem_id="generate", min_width=120)
                 stop = gr.Button(
