@@ -55,7 +55,7 @@ def columns_of(result: RunResult, view: JobView[RunResult] | None) -> str:
     """The columns of a result; while its job still writes, what is written so far."""
     texts = {made.variant: made.text for made in result.generations}
     notes = {
-        made.variant: f"{made.tokens} tokens, {made.tokens / made.seconds:.0f} per second"
+        made.variant: f"{made.tokens} tokens, {made.tokens / made.seconds:.0f}/s"
         for made in result.generations
         if made.seconds > 0
     }

@@ -22,15 +22,20 @@ _COLUMNS = {
     "perplexity": "Perplexity",
     "perplexity_low": "low",
     "perplexity_high": "high",
-    "bits_per_byte": "Bits per byte",
-    "kl": "KL to original",
-    "top1_agreement": "Top-1 agreement",
+    "bits_per_byte": "Bits/byte",
+    "kl": "KL",
+    "top1_agreement": "Top-1",
     "gap_closed": "Gap closed",
-    "explained": "State explained",
-    "parameters_added": "Parameters added",
+    "explained": "Explained",
+    "parameters_added": "Added",
 }
-_WIDTHS = ["110px", "100px", "76px", "76px", "110px", "130px", "140px", "110px", "130px", "150px"]
-_SHARES = ["Top-1 agreement", "Gap closed", "State explained"]
+_LEGEND = (
+    "Measured on held-out text, low to high is the 95 % bootstrap interval. KL divergence and top-1 agreement "
+    "are against the original; *explained* is the share of the dropped blocks' effect on the state that is "
+    "restored; *added* counts the operator's parameters. Click a column to sort."
+)
+_WIDTHS = ["100px", "98px", "68px", "68px", "90px", "66px", "70px", "98px", "92px", "84px"]
+_SHARES = ["Top-1", "Gap closed", "Explained"]
 
 
 def build(_: Page) -> Tab:
@@ -39,10 +44,7 @@ def build(_: Page) -> Tab:
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="lead")
     warnings = gr.HTML(elem_id="warnings")
     plot = gr.Plot(show_label=False, label="Perplexity", container=False, elem_id="overview-perplexity")
-    gr.Markdown(
-        "### All figures\nHeld-out, with 95 % bootstrap intervals; click a column to sort.",
-        elem_classes="gl-figure-title",
-    )
+    gr.Markdown(f"### All figures\n{_LEGEND}", elem_classes="gl-figure-title")
     table = gr.Dataframe(
         interactive=False,
         column_widths=_WIDTHS,
@@ -135,9 +137,9 @@ def table_of(result: RunResult) -> Styler:
     formats: dict[str, Any] = {
         name: fmt.percent if name in _SHARES else fmt.number for name in shown.columns[1:]
     }
-    if "Parameters added" in shown:
-        shown["Parameters added"] = pd.to_numeric(shown["Parameters added"])
-        formats["Parameters added"] = _count
+    if "Added" in shown:
+        shown["Added"] = pd.to_numeric(shown["Added"])
+        formats["Added"] = _count
     styler: Styler = shown.style.format(formats)
     return styler
 
