@@ -16,6 +16,8 @@ from ghostlab.ui.service import Laboratory, Service
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.view import Page
 
+WARM_UP_DELAY = 5.0
+"""Seconds after launch: the first page comes first, for importing torch keeps a core busy."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -81,7 +83,9 @@ def launch(settings: Settings, host: str | None = None, port: int | None = None)
     """
     demo, arguments = build_app(settings)
     demo.launch(server_name=host, server_port=port, prevent_thread_lock=True, **arguments)
-    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    later = threading.Timer(WARM_UP_DELAY, warm_up)
+    later.daemon = True
+    later.start()
     demo.block_thread()
 
 

@@ -83,8 +83,12 @@ def _describe(view: JobView[RunResult]) -> tuple[str, list[str]]:
         kept = "What was finished is kept." if view.result else "The result below is the earlier one."
         return (f"Stopped after {took}" if view.elapsed else "Stopped before it began"), [kept]
     what = "Stopping after this step" if view.stopping else (view.message or "Starting")
-    left = "estimating time left" if view.remaining is None else f"about {duration(view.remaining)} left"
+    left = "estimating time left" if view.remaining is None else _left(view.remaining)
     return what, [f"{view.fraction * 100:.0f} %", f"{took} so far", left]
+
+
+def _left(seconds: float) -> str:
+    return "a few seconds left" if seconds < 5 else f"about {duration(seconds)} left"
 
 
 def card(title: str, value: str, note: str = "", tone: str = "") -> str:

@@ -30,11 +30,13 @@ _COLUMNS = {
     "parameters_added": "Added",
 }
 _LEGEND = (
-    "Measured on held-out text, low to high is the 95 % bootstrap interval. KL divergence and top-1 agreement "
-    "are against the original; *explained* is the share of the dropped blocks' effect on the state that is "
-    "restored; *added* counts the operator's parameters. Click a column to sort."
+    "Measured on held-out text; low to high is the 95 % bootstrap interval. KL divergence and top-1 "
+    "agreement are against the original; *explained* is the share of the dropped blocks' effect on the state "
+    "that is restored; *added* counts the operator's parameters. Click a column to sort."
 )
-_WIDTHS = ["100px", "98px", "68px", "68px", "90px", "66px", "70px", "98px", "92px", "84px"]
+_WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
+_LONGEST_LINK = 2000
+"""Characters; pasted text makes longer ones, which browsers and servers cut off."""
 _SHARES = ["Top-1", "Gap closed", "Explained"]
 
 
@@ -86,13 +88,12 @@ def build(_: Page) -> Tab:
 
 
 def _again(result: RunResult) -> list[Any]:
-    query = escape(result.config.to_query(), quote=True)
-    words = "Open this configuration in a fresh page"
-    return [
-        result.config.to_command(),
-        f'<p class="gl-foot"><a href="?{query}" target="_blank" rel="noopener">{words}</a> '
-        "(a link that works on any Ghostlab)</p>",
-    ]
+    query = result.config.to_query()
+    link = (
+        f'<p class="gl-foot"><a href="?{escape(query, quote=True)}" target="_blank" rel="noopener">'
+        "Open this configuration in a fresh page</a> (a link that works on any Ghostlab)</p>"
+    )
+    return [result.config.to_command(), link if len(query) < _LONGEST_LINK else ""]
 
 
 def headline(result: RunResult) -> str:
