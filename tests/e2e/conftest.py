@@ -58,6 +58,12 @@ class Watched:
         if message.type == "error":
             self.errors.append(message.text)
 
+    def moved_on(self) -> None:
+        """To be called after leaving a page: its complaints of its own broken-off streams do not count."""
+        own = [error for error in self.errors if "AbortError" in error or "errored out" in error]
+        assert self.errors == own
+        self.errors.clear()
+
     def strangers(self) -> set[str]:
         """Addresses outside this machine that the page asked for."""
         urls = map(urlsplit, self.requests)
