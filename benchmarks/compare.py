@@ -1,0 +1,267 @@
+"""All recoveries on many cuts, on equal terms: same model, same tokens, same held-out text.
+
+    python benchmarks/compare.py operators            # the whole table, about half an hour on two cores
+    python benchmarks/compare.py operators --cuts 20:25 10:16 --recover ghost ghost_sink
+    python benchmarks/compare.py criteria             # every criterion x {drop, ghost, ghost_sink}
+
+One calibration per setting serves every cut and operator; a variant runs only the blocks behind its cut.
+Prints Markdown, and writes it with a JSON of every figure to benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ghostlab as gl
+from ghostlab.calibration.calibrate import Calibration
+from ghostlab.errors import GhostlabError
+from ghostlab.evaluation.metrics import resamples
+from ghostlab.evaluation.scoreboard import score
+from ghostlab.model.lm import Model
+from ghostlab.pruning.selection import CRITERIA
+from ghostlab.pruning.selection import score as select_scores
+from ghostlab.records import Scores
+from ghostlab.recovery.fitting import FitOrder
+from ghostlab.recovery.registry import METHODS
+from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
+
+RESULTS = Path(__file__).parent / "results"
+CUTS = ("20:25", "10:16", "10:20", "0:3", "13:19", "24:30", "12:15,17,25:27")
+VARIANTS = (
+    "ghost,ridge=abs:1e-6",
+    "ghost_sink,weight=relative",
+    "scalar,estimator=norm",
+    "lra,bias=penalised",
+)
+LOW_RANK = ("ghost,rank=64,factor=truncated_svd", "ghost,rank=64,factor=reduced_rank")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a table is measured under."""
+
+    name: str
+    fitted_on: str
+    shown_on: str
+    bos: str
+
+
+SETTINGS = (
+    Setting("wikipedia", "wikipedia", "wikipedia", "auto"),
+    Setting("novels-to-wikipedia", "novels", "wikipedia", "auto"),
+    Setting("wikipedia-bos", "wikipedia", "wikipedia", "always"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator on one cut."""
+
+    cut: str
+    recovery: str
+    perplexity: float
+    low: float
+    high: float
+    kl: float
+    top1: float
+    added: int
+    against_ghost: tuple[float, float, float]
+    """Mean difference in nats per token to ghost on the same windows, with its paired 95 % interval."""
+    seconds: float
+    note: str = ""
+
+
+def operators(options: argparse.Namespace) -> None:
+    """The table of recoveries."""
+    model = gl.load_model(options.model)
+    recoveries = options.recover or [*METHODS, *VARIANTS, *LOW_RANK]
+    for setting in [s for s in SETTINGS if s.name in options.settings]:
+        calib, held_out = prepare(model, setting, options)
+        rows: list[Row] = []
+        for text in options.cuts:
+            rows += compare(model, calib, held_out, text, recoveries)
+            write(f"operators-{setting.name}", describe(setting, options), rows, operator_table(rows))
+
+
+def prepare(model: Model, setting: Setting, options: argparse.Namespace) -> tuple[Calibration, Windows]:
+    """Calibration with all states kept, and the held-out windows."""
+    fitted, shown = gl.load_text(setting.fitted_on), gl.load_text(setting.shown_on)
+    common: dict[str, Any] = {"length": options.length, "bos": setting.bos}
+    calib = gl.calibrate(model, fitted, sequences=options.sequences, **common)
+    calib.similarity()  # one pass over the whole stack keeps the states of every boundary
+    held_out = make_windows(
+        shown.held_out, model.tokenizer, count=options.held_out, seed=HELD_OUT_SEED, **common
+    )
+    return calib, held_out
+
+
+def compare(
+    model: Model, calib: Calibration, held_out: Windows, text: str, recoveries: Iterable[str]
+) -> list[Row]:
+    """Fit and score every recovery on one cut; refusals become rows with a note."""
+    cut = gl.parse_cut(text)
+    fits, refused, seconds = {}, {}, {}
+    for asked, order in orders(recoveries, len(cut)):
+        label = asked if order == "parallel" else f"{asked} (sequential)"
+        begun = time.perf_counter()
+        try:
+            fits[label] = gl.fit(calib, cut, asked, order=order)
+        except GhostlabError as error:
+            refused[label] = str(error)
+        seconds[label] = time.perf_counter() - begun
+    pruned = gl.apply(model, cut)
+    variants = {label: gl.apply(model, cut, fit) for label, fit in fits.items()}
+    original, *scores = score(model, list(variants.values()), held_out)
+    found = {"original": original, **dict(zip(variants, scores, strict=True))}
+    rows = [row(text, "original", found)]
+    for label, variant in variants.items():
+        added = variant.parameters - pruned.parameters
+        rows.append(row(text, label, found, added, seconds[label]))
+        print(f"{text:>16} {label:<44} {rows[-1].perplexity:12.2f}", flush=True)
+    nothing = (math.nan,) * 3
+    rows += [Row(text, label, *nothing, *nothing[:2], 0, nothing, 0.0, why) for label, why in refused.items()]
+    return rows
+
+
+def orders(recoveries: Iterable[str], blocks: int) -> list[tuple[str, FitOrder]]:
+    """Each recovery fitted in parallel, and the main ones sequentially too where there are several blocks."""
+    asked: list[tuple[str, FitOrder]] = [(text, "parallel") for text in recoveries]
+    if blocks > 1:
+        asked += [(text, "sequential") for text, _ in asked if text in {"ghost", "ghost_sink"}]
+    return asked
+
+
+def row(cut: str, label: str, found: dict[str, Scores], added: int = 0, seconds: float = 0.0) -> Row:
+    """Figures of one variant."""
+    scores = found[label]
+    ppl = scores.perplexity
+    against = paired(scores, found["ghost"]) if "ghost" in found else (math.nan,) * 3
+    return Row(
+        cut,
+        label,
+        ppl.value,
+        ppl.low,
+        ppl.high,
+        scores.kl.value,
+        scores.top1_agreement.value,
+        added,
+        against,
+        round(seconds, 2),
+    )
+
+
+def paired(scores: Scores, reference: Scores) -> tuple[float, float, float]:
+    """Difference of mean NLL with its paired bootstrap interval over windows."""
+    difference = np.array(scores.window_nll) - np.array(reference.window_nll)
+    draws = resamples(len(difference), seed=0) @ difference / len(difference)
+    low, high = np.percentile(draws, [2.5, 97.5])
+    return float(difference.mean()), float(low), float(high)
+
+
+def operator_table(rows: Sequence[Row]) -> str:
+    """Markdown: recoveries down, cuts across; perplexity, with * where it differs from ghost for sure."""
+    cuts = list(dict.fromkeys(r.cut for r in rows))
+    labels = list(dict.fromkeys(r.recovery for r in rows))
+    cells = {(r.recovery, r.cut): cell(r) for r in rows}
+    lines = ["| recovery | " + " | ".join(cuts) + " |", "|---|" + "---|" * len(cuts)]
+    lines += [
+        f"| {label} | " + " | ".join(cells.get((label, cut), "") for cut in cuts) + " |" for label in labels
+    ]
+    return "\n".join(lines)
+
+
+def cell(r: Row) -> str:
+    """One perplexity for people."""
+    if math.isnan(r.perplexity):
+        return "refused"
+    _, low, high = r.against_ghost
+    mark = " ↓" if high < 0 else " ↑" if low > 0 else ""
+    digits = f"{r.perplexity:.1f}" if r.perplexity < 1e4 else f"{r.perplexity:.1e}"
+    return digits + (mark if r.recovery not in {"original", "drop"} else "")
+
+
+def criteria(options: argparse.Namespace) -> None:
+    """The table of criteria."""
+    model = gl.load_model(options.model)
+    (setting,) = [s for s in SETTINGS if s.name == options.settings[0]]
+    calib, held_out = prepare(model, setting, options)
+    rows: list[dict[str, Any]] = []
+    for count in options.counts:
+        for name in options.criteria or list(CRITERIA):
+            begun = time.perf_counter()
+            cut = select_scores(calib, name, count).cut
+            seconds = time.perf_counter() - begun
+            fits = {method: gl.fit(calib, cut, method) for method in ("drop", "ghost", "ghost_sink")}
+            variants = [gl.apply(model, cut, fit) for fit in fits.values()]
+            _, *scores = score(model, variants, held_out)
+            figures = {m: s.perplexity.value for m, s in zip(fits, scores, strict=True)}
+            rows.append({"count": count, "criterion": name, "cut": str(cut), "seconds": seconds, **figures})
+            print(rows[-1], flush=True)
+            write(f"criteria-{setting.name}", describe(setting, options), rows, criteria_table(rows))
+
+
+def criteria_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Markdown: one line per criterion and count."""
+    lines = [
+        "| n | criterion | drops | drop | ghost | ghost_sink | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        figures = " | ".join(
+            f"{r[m]:.1f}" if r[m] < 1e4 else f"{r[m]:.1e}" for m in ("drop", "ghost", "ghost_sink")
+        )
+        lines.append(f"| {r['count']} | {r['criterion']} | {r['cut']} | {figures} | {r['seconds']:.0f} |")
+    return "\n".join(lines)
+
+
+def describe(setting: Setting, options: argparse.Namespace) -> str:
+    """What the table was measured under, in one sentence."""
+    return (
+        f"{options.model}: fitted on {options.sequences} x {options.length} tokens of {setting.fitted_on}, "
+        f"shown on {options.held_out} x {options.length} held-out tokens of {setting.shown_on}; "
+        f"BOS: {setting.bos}."
+    )
+
+
+def write(name: str, about: str, rows: Sequence[Any], table: str) -> None:
+    """Write figures and table after each cut, so that a stopped run keeps what it has."""
+    RESULTS.mkdir(exist_ok=True)
+    plain = [r if isinstance(r, dict) else asdict(r) for r in rows]
+    text = json.dumps({"about": about, "rows": plain}, indent=1).replace("NaN", "null")
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    note = "Perplexity; an arrow says that the paired 95 % interval against ghost excludes 0."
+    body = f"{about}\n{note if 'operators' in name else ''}\n\n{table}\n"
+    (RESULTS / f"{name}.md").write_text(body, encoding="utf-8")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("table", choices=("operators", "criteria"))
+    parser.add_argument("--model", default="embedded")
+    parser.add_argument("--cuts", nargs="+", default=CUTS)
+    parser.add_argument("--recover", nargs="+")
+    parser.add_argument("--criteria", nargs="+")
+    parser.add_argument("--counts", nargs="+", type=int, default=(3, 6, 9))
+    parser.add_argument("--settings", nargs="+", default=[s.name for s in SETTINGS])
+    parser.add_argument("--sequences", type=int, default=64)
+    parser.add_argument("--length", type=int, default=256)
+    parser.add_argument("--held-out", type=int, default=16)
+    options = parser.parse_args()
+    {"operators": operators, "criteria": criteria}[options.table](options)
+    print("Written to", RESULTS)
+
+
+if __name__ == "__main__":
+    main()
