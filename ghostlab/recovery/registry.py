@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ghostlab.errors import ConfigError
-from ghostlab.recovery import affine, drop, ghost, ghost_sink
+from ghostlab.recovery import (
+    affine,
+    diag_ls,
+    drop,
+    ghost,
+    ghost_sink,
+    hadamard_ls,
+    linearpatch,
+    linearpatch_diag,
+    lra,
+    mean_shift,
+    procrustes,
+    replaceme_cosine,
+    replaceme_ls,
+    scalar,
+    symmetric,
+)
 from ghostlab.recovery.base import Method
 from ghostlab.spec import RecoverySpec
 
@@ -13,6 +29,17 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         drop.METHOD,
+        mean_shift.METHOD,
+        scalar.METHOD,
+        linearpatch_diag.METHOD,
+        linearpatch.METHOD,
+        diag_ls.METHOD,
+        hadamard_ls.METHOD,
+        procrustes.METHOD,
+        symmetric.METHOD,
+        replaceme_ls.METHOD,
+        replaceme_cosine.METHOD,
+        lra.METHOD,
         ghost.METHOD,
         affine.METHOD,
         ghost_sink.METHOD,
