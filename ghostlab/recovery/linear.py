@@ -84,7 +84,8 @@ def fit_matrix(
     """The report of a matrix M [C, C] that was fitted otherwise, at the rank that the spec asks for.
 
     Reduced rank is M V V' with the V of least error, top eigenvectors of M'R + R'M - M'GM: for a
-    least-squares M, where GM = R, that is reduced-rank regression.
+    least-squares M, where GM = R, that is reduced-rank regression. (Of a symmetric M it is not symmetric,
+    and may have less error than the whole.)
 
     Args:
         data: The block's data.

@@ -32,7 +32,7 @@ METHOD = Method(
     title="LinearPatch",
     summary="Scales channels by ratios of mean magnitudes in a Hadamard-rotated basis, fused to one matrix.",
     formula=r"\hat y = xP,\quad P = Q\,\mathrm{diag}(d)\,Q^\top,\quad"
-    r" d_c = \frac1K\sum_k \frac{\sum_t |(y^{(k)}Q)_{tc}|}{\sum_t |(x^{(k)}Q)_{tc}|}",
+    r" d_c = \frac1K\sum_k \frac{\sum_t \lvert (y^{(k)}Q)_{tc}\rvert}{\sum_t \lvert (x^{(k)}Q)_{tc}\rvert}",
     source="LinearPatch (2505.24680), LP-R",
     fit=fit,
     options=LOW_RANK,
