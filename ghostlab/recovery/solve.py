@@ -46,7 +46,12 @@ HeldOutErrors = Callable[[Moments, Moments], Tensor]
 
 
 def choose_ridge(
-    setting: str, folds: Sequence[Moments], *, centre: bool, errors: HeldOutErrors | None = None
+    setting: str,
+    folds: Sequence[Moments],
+    *,
+    centre: bool,
+    errors: HeldOutErrors | None = None,
+    validations: int | None = None,
 ) -> Ridge:
     """Read a ridge setting (see :class:`~ghostlab.spec.RecoverySpec`); cross-validate when it is ``auto``.
 
@@ -55,6 +60,7 @@ def choose_ridge(
         folds: Moments per fold of documents.
         centre: Whether an unpenalised bias is fitted along, so that G is taken about the mean.
         errors: Held-out errors of the family to be fitted; default those of the unconstrained map.
+        validations: How many folds are left out in turn; default all of them.
     """
     kind, value = parse_ridge(setting)
     moments = total(folds)
@@ -70,7 +76,7 @@ def choose_ridge(
             UNVALIDATED_RIDGE,
             warning="One calibration sequence leaves nothing to validate the ridge on; it is fixed at 1e-4.",
         )
-    pairs = [_about_training_mean(moments - fold, fold, centre=centre) for fold in folds]
+    pairs = [_about_training_mean(moments - fold, fold, centre=centre) for fold in folds[:validations]]
     error = torch.stack([(errors or held_out_errors)(train, test) for train, test in pairs]).sum(0)
     best = RELATIVE_RIDGES[int(error.argmin())]
     gap = sum(test.total for _, test in pairs)
