@@ -108,6 +108,17 @@ class Moments:
             self.power - 2 * change * self.change + n * change.square(),
         )
 
+    def scaled(self, unit: Tensor) -> Moments:
+        """The same moments with each channel of X multiplied by ``unit`` [C]."""
+        return Moments(
+            self.count,
+            self.x * unit,
+            self.change,
+            self.gram * torch.outer(unit, unit),
+            self.cross * unit[:, None],
+            self.power,
+        )
+
     def centred(self) -> Moments:
         """Moments about the means: what an unpenalised bias leaves to the linear part."""
         return self.about(self.x / self.count, self.change / self.count)

@@ -10,6 +10,7 @@ from ghostlab.recovery import (
     diag_ls,
     drop,
     ghost,
+    ghost_layer,
     ghost_sink,
     hadamard_ls,
     linearpatch,
@@ -17,6 +18,7 @@ from ghostlab.recovery import (
     lra,
     mean_shift,
     procrustes,
+    refit_layer,
     replaceme_cosine,
     replaceme_ls,
     scalar,
@@ -43,6 +45,8 @@ METHODS: dict[str, Method] = {
         ghost.METHOD,
         affine.METHOD,
         ghost_sink.METHOD,
+        refit_layer.METHOD,
+        ghost_layer.METHOD,
     )
 }
 

@@ -76,10 +76,12 @@ def choose_ridge(
             UNVALIDATED_RIDGE,
             warning="One calibration sequence leaves nothing to validate the ridge on; it is fixed at 1e-4.",
         )
-    pairs = [_about_training_mean(moments - fold, fold, centre=centre) for fold in folds[:validations]]
-    error = torch.stack([(errors or held_out_errors)(train, test) for train, test in pairs]).sum(0)
+    error, gap = torch.zeros(len(RELATIVE_RIDGES), dtype=gram.dtype, device=gram.device), 0.0
+    for fold in folds[:validations]:
+        train, test = _about_training_mean(moments - fold, fold, centre=centre)
+        error += (errors or held_out_errors)(train, test)
+        gap += test.total
     best = RELATIVE_RIDGES[int(error.argmin())]
-    gap = sum(test.total for _, test in pairs)
     explained = tuple((1 - error / gap).tolist()) if gap else ()
     return Ridge(best * scale, best, explained)
 

@@ -1,0 +1,194 @@
+"""Jobs: compute that outlives the page that asked for it.
+
+One job computes at a time; the others wait in the order they came. A job's id is the only key to it (it
+cannot be guessed), so a link with the id re-attaches any page, and no user can reach another's job.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Generic, TypeVar
+
+from ghostlab.errors import BusyError, Cancelled, GhostlabError
+from ghostlab.jobstate import JobRecord, JobState, JobView
+from ghostlab.progress import ProgressUpdate
+
+Result = TypeVar("Result")
+_LOG = logging.getLogger(__name__)
+
+
+class Job(Generic[Result]):
+    """A job as its own work sees it: where to report, what to keep, whether to stop."""
+
+    def __init__(self, store: JobStore[Result], record: JobRecord[Result]) -> None:
+        self._store = store
+        self._record = record
+        self.id = record.id
+        self.cancel = record.cancel
+
+    def progress(self, update: ProgressUpdate) -> None:
+        """Report how far the work is; fits :data:`~ghostlab.progress.ProgressSink`."""
+        with self._store.change(self._record) as record:
+            record.advance(update.fraction, update.message)
+
+    def text(self, variant: str, text: str) -> None:
+        """Show ``text`` as what ``variant`` has generated so far."""
+        with self._store.change(self._record) as record:
+            record.texts[variant] = text
+
+    def keep(self, result: Result) -> None:
+        """Keep a result that must survive a later stop or failure."""
+        with self._store.change(self._record) as record:
+            record.result = result
+
+
+class JobStore(Generic[Result]):
+    """Runs work one job at a time and remembers a bounded number of results.
+
+    Args:
+        waiting: The most jobs that may wait; one more raises :class:`BusyError`.
+        kept: How many finished jobs are remembered; the one looked at longest ago is forgotten first.
+    """
+
+    def __init__(self, waiting: int = 16, kept: int = 32) -> None:
+        self._most_waiting = waiting
+        self._most_kept = kept
+        self._records: OrderedDict[str, JobRecord[Result]] = OrderedDict()
+        self._queue: list[JobRecord[Result]] = []
+        self._running: JobRecord[Result] | None = None
+        self._changed = threading.Condition(threading.RLock())
+
+    def submit(
+        self, kind: str, key: str, work: Callable[[Job[Result]], Result], owner: str = "", about: str = ""
+    ) -> str:
+        """Queue ``work`` and return the job's id; the same request of the same owner is not queued twice.
+
+        Args:
+            kind: What sort of job, for people and logs.
+            key: Names the request; equal keys of one owner mean the same work.
+            work: Called with a :class:`Job` in a thread that carries the caller's context variables.
+            owner: Who asks; owners never share a job, so that none can stop another's.
+            about: What the work is, in the caller's own words; part of every view.
+
+        Raises:
+            BusyError: If too many jobs wait already.
+        """
+        identity = (owner, kind, key)
+        with self._changed:
+            for known in [*self._queue, self._running]:
+                if known is not None and known.identity == identity and not known.cancel.cancelled:
+                    return known.id
+            if self._running and len(self._queue) >= self._most_waiting:
+                raise BusyError(f"{len(self._queue)} runs are waiting already.", "Try again in some minutes.")
+            record: JobRecord[Result] = JobRecord(secrets.token_urlsafe(16), kind, identity, about)
+            record.start = partial(contextvars.copy_context().run, self._compute, record, work)
+            self._records[record.id] = record
+            self._queue.append(record)
+            self._advance()
+            return record.id
+
+    def cancel(self, job_id: str) -> None:
+        """Ask a job to stop: at once while it waits, at its next step while it runs; harmless otherwise."""
+        with self._changed:
+            record = self._records.get(job_id)
+            if record is None or record.state not in ("waiting", "running"):
+                return
+            record.cancel.cancel()
+            if record.state == "waiting":
+                self._queue.remove(record)
+                self._end(record, "stopped")
+            self._announce()
+
+    def view(self, job_id: str) -> JobView[Result] | None:
+        """The job as it is now; ``None`` if there is none of this id (any more)."""
+        return self.wait(job_id, seen=-1, timeout=0.0)
+
+    def wait(self, job_id: str, seen: int, timeout: float) -> JobView[Result] | None:
+        """The job as soon as its version differs from ``seen``, at the latest after ``timeout`` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version(job_id) != seen, timeout)
+            record = self._records.get(job_id)
+            if record is None:
+                return None
+            self._records.move_to_end(job_id)
+            return record.look(self._queue.index(record) + 1 if record.state == "waiting" else 0)
+
+    def follow(self, job_id: str, tick: float = 1.0, pause: float = 0.15) -> Iterator[JobView[Result]]:
+        """Views of a job until it is finished: at each change, not closer than ``pause``, at least every
+        ``tick`` seconds. Ends at once for an unknown id."""
+        seen = -1
+        while (view := self.wait(job_id, seen, tick)) is not None:
+            yield view
+            if view.finished:
+                return
+            seen = view.version
+            time.sleep(pause)
+
+    @contextmanager
+    def change(self, record: JobRecord[Result]) -> Iterator[JobRecord[Result]]:
+        """For :class:`Job`: a locked change of ``record`` that wakes the watchers."""
+        with self._changed:
+            yield record
+            record.version += 1
+            self._changed.notify_all()
+
+    # -- under the lock ----------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """Give the free slot to the first job that waits."""
+        if self._running is None and self._queue:
+            record = self._running = self._queue.pop(0)
+            record.state, record.started = "running", time.monotonic()
+            threading.Thread(target=record.start, name=f"job-{record.id[:6]}", daemon=True).start()
+            record.start = None  # what the work holds (a model, a request) must not outlive it
+        self._announce()
+
+    def _announce(self) -> None:
+        for record in [*self._queue, self._running]:
+            if record is not None:
+                record.version += 1
+        self._changed.notify_all()
+
+    def _end(self, record: JobRecord[Result], state: JobState) -> None:
+        record.state, record.ended = state, time.monotonic()
+        record.fraction = 1.0 if state == "done" else record.fraction
+        record.start = None
+        record.version += 1
+        finished = [r.id for r in self._records.values() if r.state not in ("waiting", "running")]
+        for job_id in finished[: max(len(finished) - self._most_kept, 0)]:
+            del self._records[job_id]
+
+    def _version(self, job_id: str) -> int:
+        record = self._records.get(job_id)
+        return -2 if record is None else record.version
+
+    # -- in the job's thread -----------------------------------------------------------------------------
+
+    def _compute(self, record: JobRecord[Result], work: Callable[[Job[Result]], Result]) -> None:
+        """Run the work to its very end, then, and only then, free the slot."""
+        state: JobState = "done"
+        error = ""
+        try:
+            job = Job(self, record)
+            job.keep(work(job))
+        except Cancelled:
+            state = "stopped"
+        except GhostlabError as problem:
+            state, error = "failed", str(problem)
+        except BaseException:
+            code = secrets.token_hex(3)
+            _LOG.exception("job %s (%s) failed; id %s", record.id[:6], record.kind, code)
+            state, error = "failed", f"Internal error (id {code}). The server's log says more."
+        with self._changed:
+            record.error = error
+            self._end(record, state)
+            self._running = None
+            self._advance()

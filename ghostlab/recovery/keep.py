@@ -1,0 +1,112 @@
+"""Which layer to keep, and whether first tokens need an offset of their own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ghostlab.errors import ConfigError
+from ghostlab.model.projections import find_projections
+from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.recovery.base import RIDGE, BlockFit, Option
+from ghostlab.recovery.data import FitData
+from ghostlab.recovery.linear import scarcity
+from ghostlab.recovery.refit import Refit, Setup, outputs, refit
+from ghostlab.spec import RecoverySpec
+
+OPTIONS = {
+    "layer": Option("which layer of the block is kept: auto (least error), or its index"),
+    "first": Option(
+        "first tokens: auto, an offset of their own, or whatever the layer makes", ("auto", "offset", "layer")
+    ),
+    "attention": Option(
+        "the attention projection is fitted jointly with the MLP, or alone", ("joint", "alone")
+    ),
+    "ridge": RIDGE,
+    "weight": Option("how tokens count", ("relative", "none")),
+}
+SCREENING_BATCHES = 2
+"""Candidates are compared on at least this many batches of windows, and on a quarter of many."""
+
+TORN = 0.3
+"""Relative error of the first token from which on it gets an offset: a massive activation was born inside."""
+
+
+def fit_kept_layer(data: FitData, spec: RecoverySpec, *, beside: bool) -> BlockFit:
+    """Refit the best layer of the block (or the one asked for), see :mod:`ghostlab.recovery.refit`.
+
+    Raises:
+        UnsupportedModelError: If the family's layers cannot be refitted in closed form.
+        ConfigError: If the layer asked for is not one of the block.
+    """
+    setup = Setup(
+        places=find_projections(data.model),
+        beside=beside,
+        weighted=spec.option("weight", "relative") == "relative",
+        ridge=spec.ridge,
+        attention=spec.option("attention", "joint"),
+    )
+    layer, screened = _choose(data, spec.option("layer", "auto"), setup)
+    fitted = refit(data, layer, setup)
+    offset = _first_offset(data, fitted, spec.option("first", "auto"))
+    fitted_map = None
+    if beside or offset is not None:
+        fitted_map = AffineMap(fitted.matrix, bias=fitted.bias, first=offset)
+    return BlockFit(
+        StandIn(fitted_map, layer, fitted.weights),
+        ridge=fitted.ridge,
+        explained_train=_explained(data, fitted, offset),
+        first_apart=offset is not None,
+        details={
+            "layer": layer,
+            "first": "layer" if offset is None else "offset",
+            "relative_error": fitted.error**0.5,
+            "screened": {str(index): error**0.5 for index, error in screened.items()},
+        },
+        warnings=scarcity(data.calib.tokens, data.model.width),
+    )
+
+
+def _choose(data: FitData, asked: str, setup: Setup) -> tuple[int, dict[int, float]]:
+    """The layer to keep, and the error of each candidate."""
+    layers = range(data.block.start, data.block.stop)
+    if asked != "auto":
+        if not asked.isdigit() or int(asked) not in layers:
+            raise ConfigError(
+                f"Layer '{asked}' is not one of block {data.block}.",
+                f"Use auto, or {layers[0]} to {layers[-1]}.",
+            )
+        return int(asked), {}
+    if len(layers) == 1:
+        return layers[0], {}
+    batches = -(-len(data.calib.windows.ids) // data.calib.batch)
+    every = max(1, min(4, batches // SCREENING_BATCHES))
+    errors = {layer: refit(data, layer, setup, every=every).error for layer in layers}
+    return min(errors, key=lambda layer: errors[layer]), errors
+
+
+def _first_offset(data: FitData, fitted: Refit, asked: str) -> Tensor | None:
+    """Mean change of first tokens, unless the layer takes them where they belong."""
+    if asked == "layer":
+        return None
+    change = data.moments().first_change()
+    if asked == "offset":
+        return change
+    missed = torch.cat(
+        [
+            (output[:, 0] - behind[:, 0]).norm(dim=-1) / behind[:, 0].norm(dim=-1)
+            for _, behind, output in outputs(data, fitted)
+        ]
+    )
+    return change if float(missed.mean()) > TORN else None
+
+
+def _explained(data: FitData, fitted: Refit, offset: Tensor | None) -> float:
+    """Share of the gap that is filled on the calibration tokens."""
+    missed = gap = 0.0
+    for before, behind, output in outputs(data, fitted):
+        if offset is not None:
+            output[:, 0] = before[:, 0] + offset.to(before)
+        missed += float((output - behind).double().square().sum())
+        gap += float((behind - before).double().square().sum())
+    return 1 - missed / gap if gap else 0.0

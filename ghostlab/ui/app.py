@@ -1,0 +1,97 @@
+"""The app, assembled: sidebar, source and progress line, tabs, events, and how it is launched."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import gradio as gr
+
+from ghostlab import __version__
+from ghostlab.settings import Settings
+from ghostlab.ui import api, present, registry, sidebar, theme
+from ghostlab.ui.events import Events, Shell
+from ghostlab.ui.service import Laboratory, Service
+from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.view import Page
+
+WARM_UP_DELAY = 5.0
+"""Seconds after launch: the first page comes first, for importing torch keeps a core busy."""
+_LOG = logging.getLogger(__name__)
+
+
+def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blocks, dict[str, Any]]:
+    """The app and the arguments that its ``launch`` needs: ``demo.launch(**arguments)``.
+
+    Args:
+        settings: The host's profile and limits.
+        lab: Where runs are computed; default a :class:`ghostlab.lab.Lab`, made when first needed.
+    """
+    service = Service(settings, lab)
+    with gr.Blocks(
+        title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
+    ) as demo:
+        controls = sidebar.build(settings)
+        gr.HTML(present.header(), elem_id="header")
+        lacking = registry.missing()
+        gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
+        shell = Shell(
+            job=gr.Textbox("", visible=False, label="Job"),
+            shown=gr.Textbox("", visible=False, label="Shown run"),
+            drawn=gr.Textbox("", visible=False, label="Drawn run"),
+            source=gr.HTML(
+                '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
+            ),
+            status=gr.HTML(elem_id="status"),
+        )
+        page = Page(shell.shown, service.result)
+        tabs = {}
+        with gr.Tabs(elem_id="tabs"):
+            for title, build in TABS.items():
+                with gr.Tab(title):
+                    tabs[title] = build(page)
+        gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
+        api.expose(service)  # first, so that its names are free
+        Events(service, controls, tabs, shell).bind(demo)
+    demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
+    return demo, _launch_arguments()
+
+
+def _launch_arguments() -> dict[str, Any]:
+    return {
+        "theme": theme.theme(),
+        "css_paths": [theme.CSS],
+        "share": False,
+        "ssr_mode": False,
+        "run_history": False,
+        "enable_monitoring": False,
+        "show_error": False,
+        "max_file_size": "1mb",
+        "max_threads": 80,  # each open page that follows a job sleeps in one
+        "footer_links": ["api"],
+        "strict_cors": True,
+    }
+
+
+def launch(settings: Settings, host: str | None = None, port: int | None = None) -> None:
+    """Build, listen and stay; torch is loaded behind the page, not before it.
+
+    Args:
+        settings: The host's profile and limits.
+        host, port: Where to listen; default ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``.
+    """
+    demo, arguments = build_app(settings)
+    demo.launch(server_name=host, server_port=port, prevent_thread_lock=True, **arguments)
+    later = threading.Timer(WARM_UP_DELAY, warm_up)
+    later.daemon = True
+    later.start()
+    demo.block_thread()
+
+
+def warm_up() -> None:
+    """Import what the first run needs, so that it does not wait for it."""
+    try:
+        import ghostlab.lab  # noqa: F401
+    except Exception:  # a page that works without it is better than none; the first run will say why
+        _LOG.exception("could not load the laboratory")

@@ -1,0 +1,160 @@
+"""The sidebar's controls, laid out in groups; each is named after the setting it holds."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import gradio as gr
+from gradio.components import Component
+
+from ghostlab.config import BosPolicy, RunConfig, help_of
+from ghostlab.settings import Settings
+from ghostlab.ui import registry
+
+FIRST_CRITERION = "streamline"
+BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
+NUMBERS = {
+    "sequences": "Sequences",
+    "length": "Length",
+    "held_out": "Held-out",
+    "count": "How many blocks",
+    "seed": "Seed",
+    "batch": "Batch",
+    "new_tokens": "New tokens",
+    "temperature": "Temperature",
+    "top_p": "Top p",
+}
+"""Labels of the settings that are numbers and must not be empty."""
+
+
+def what(default: RunConfig, settings: Settings) -> dict[str, Component]:
+    """Model and text."""
+    paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
+    files = ", a file" if settings.limits.local_paths else ""
+    return {
+        "model": gr.Dropdown(
+            registry.models(), value=default.model, label="Model", allow_custom_value=True,
+            info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
+        ),
+        "text": gr.Dropdown(
+            registry.texts(), value=default.text, label="Text", allow_custom_value=True,
+            info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
+            elem_id="text",
+        ),
+        **_pasted(),
+    }  # fmt: skip
+
+
+def _pasted() -> dict[str, Component]:
+    with gr.Accordion("Paste your own text instead", open=False):
+        return {
+            "pasted": gr.Textbox(
+                "", label="Pasted text", lines=5, max_lines=10, elem_id="pasted", max_length=2_000_000,
+                info="Used instead of the text above while it is not empty.",
+            )
+        }  # fmt: skip
+
+
+def cut(default: RunConfig) -> dict[str, Component]:
+    """Blocks by name or by criterion; one of the two is hidden."""
+    chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
+    drop = gr.Textbox(
+        default.drop, label="Blocks to drop", info="start:stop, stop not included: 20:25 or 10:12, 20:25.",
+        max_lines=1, elem_id="drop",
+    )  # fmt: skip
+    select = gr.Dropdown(
+        [FIRST_CRITERION], value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select"
+    )
+    count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
+
+    def switch(kind: str) -> list[Any]:
+        by_hand = kind == BY_HAND
+        return [gr.Textbox(visible=by_hand), gr.Dropdown(visible=not by_hand), gr.Number(visible=not by_hand)]
+
+    chooser.input(
+        switch, chooser, [drop, select, count], show_progress="hidden", queue=False, api_visibility="private"
+    )
+    return {"chooser": chooser, "drop": drop, "select": select, "count": count}
+
+
+def recovery(default: RunConfig) -> dict[str, Component]:
+    """Which operators to fit."""
+    specs = [str(spec) for spec in default.recover]
+    return {
+        "recover": gr.CheckboxGroup(
+            specs, value=specs, label="Recovery operators", elem_id="recover",
+            info="Fitted one after the other on the same calibration text.",
+        )
+    }  # fmt: skip
+
+
+def amounts(default: RunConfig) -> dict[str, Component]:
+    """How much is read."""
+    with gr.Row():
+        return {
+            name: gr.Number(
+                getattr(default, name),
+                label=NUMBERS[name],
+                precision=0,
+                min_width=88,
+                elem_id=name,
+            )
+            for name in ("sequences", "length", "held_out")
+        }
+
+
+def generation(default: RunConfig) -> dict[str, Component]:
+    """What every variant is asked to continue."""
+    prompt = gr.Textbox(default.prompt, label="Prompt", lines=2, info=help_of("prompt"), elem_id="prompt")
+    with gr.Row():
+        tokens = gr.Number(
+            default.new_tokens, label=NUMBERS["new_tokens"], precision=0, min_width=88,
+            elem_id="new_tokens",
+        )  # fmt: skip
+        temperature = gr.Number(
+            default.temperature, label=NUMBERS["temperature"], step=0.1, min_width=88,
+            elem_id="temperature",
+        )  # fmt: skip
+        top_p = gr.Number(
+            default.top_p, label=NUMBERS["top_p"], step=0.05, min_width=88,
+            elem_id="top_p",
+        )  # fmt: skip
+    return {"prompt": prompt, "new_tokens": tokens, "temperature": temperature, "top_p": top_p}
+
+
+def more(default: RunConfig) -> dict[str, Component]:
+    """Settings that rarely need a look."""
+    with gr.Row():
+        rank = gr.Number(
+            default.rank, label="Rank", precision=0, min_width=88, elem_id="rank",
+            info="Of every operator; empty for the full map.",
+        )  # fmt: skip
+        ridge = gr.Textbox(
+            default.ridge, label="Ridge", max_lines=1, min_width=88, elem_id="ridge",
+            info="auto, a relative number, or abs:NUMBER.",
+        )  # fmt: skip
+    with gr.Row():
+        seed = gr.Number(
+            default.seed, label=NUMBERS["seed"], precision=0, min_width=88, elem_id="seed",
+            info="Of the sample, folds and bootstrap.",
+        )  # fmt: skip
+        batch = gr.Number(
+            default.batch, label=NUMBERS["batch"], precision=0, min_width=88, elem_id="batch",
+            info="Lower it when memory is short.",
+        )  # fmt: skip
+    with gr.Row():
+        bos = gr.Dropdown(list(get_args(BosPolicy)), value=default.bos, label="Start token", elem_id="bos",
+                          info=help_of("bos"), min_width=88)  # fmt: skip
+        dtype = gr.Dropdown(["auto", "float32", "bfloat16", "float16"], value=default.dtype, elem_id="dtype",
+                            label="Weights", info=help_of("dtype"), min_width=88)  # fmt: skip
+    held_out_text = gr.Textbox(
+        "", label="Other text to evaluate on", info="Empty: the held-out part of the text.", max_lines=1,
+        elem_id="held_out_text",
+    )  # fmt: skip
+    revision = gr.Textbox(
+        "", label="Model revision", info=help_of("revision"), max_lines=1, elem_id="revision"
+    )
+    return {
+        "rank": rank, "ridge": ridge, "seed": seed, "batch": batch, "bos": bos, "dtype": dtype,
+        "held_out_text": held_out_text, "revision": revision,
+    }  # fmt: skip

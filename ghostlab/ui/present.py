@@ -1,0 +1,160 @@
+"""Small pieces of HTML: header, source line, progress, cards, generated columns. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from ghostlab.jobstate import JobView
+from ghostlab.results import RunResult
+
+TAGLINE = (
+    "Drop blocks of a language model, fit the linear map that stands in for them, "
+    "and see what was lost, what came back and why."
+)
+_LOGO = (
+    '<svg viewBox="0 0 32 32" aria-hidden="true"><path d="M16 3C9.9 3 6 7.6 6 13.5V28l3.6-2.6L12.8 28l3.2-2.6'
+    'L19.2 28l3.2-2.6L26 28V13.5C26 7.6 22.1 3 16 3z"/><circle cx="12.4" cy="13" r="1.9"/>'
+    '<circle cx="19.6" cy="13" r="1.9"/></svg>'
+)
+
+
+def header() -> str:
+    """Name of the app and one sentence on what it is."""
+    return f'<div class="gl-brand">{_LOGO}<div><h1>Ghostlab</h1><p>{TAGLINE}</p></div></div>'
+
+
+def notice(sentence: str) -> str:
+    """A sentence the user should see before anything else; nothing for an empty one."""
+    return f'<p class="gl-notice" role="alert">{escape(sentence)}</p>' if sentence else ""
+
+
+def variants(result: RunResult) -> list[str]:
+    """Names of the columns: original, pruned, then each recovery."""
+    return ["original", "pruned", *(run.label or run.method for run in result.runs)]
+
+
+def source(result: RunResult | None, example: bool) -> str:
+    """Which run is shown: its kind and its exact configuration."""
+    if result is None:
+        return '<div class="gl-source"><span class="gl-chip">No run yet</span> Press <b>Run</b>.</div>'
+    config, text = result.config, result.text
+    facts = [
+        result.model.name,
+        result.cut.description,
+        f"fitted on {config.sequences} \N{MULTIPLICATION SIGN} {config.length} tokens of {text.calibration}",
+        f"shown on {config.held_out} held-out sequences of {text.held_out}",
+        f"seed {config.seed}",
+    ]
+    chip = '<span class="gl-chip gl-chip-example">Example run</span>' if example else ""
+    chip = chip or '<span class="gl-chip">Your run</span>'
+    line = " \N{MIDDLE DOT} ".join(map(escape, facts))
+    return f'<div class="gl-source">{chip}<span>{line}</span></div>'
+
+
+def progress(view: JobView[RunResult] | None) -> str:
+    """What a job is doing, how far it is and how long is left; nothing when there is no job."""
+    if view is None:
+        return ""
+    share = min(max(view.fraction, 0.0), 1.0)
+    bar = (
+        '<div class="gl-bar" role="progressbar" aria-label="Progress of the run" aria-valuemin="0" '
+        f'aria-valuemax="100" aria-valuenow="{share * 100:.0f}"><i style="width:{share * 100:.1f}%"></i>'
+        "</div>"
+    )
+    what, facts = _describe(view)
+    tail = "".join(f"<span>{escape(fact)}</span>" for fact in facts)
+    return (
+        f'<div class="gl-progress gl-{view.state}" role="status">'
+        f'<div class="gl-progress-line"><b>{escape(what)}</b>{tail}</div>{"" if view.finished else bar}</div>'
+    )
+
+
+def _describe(view: JobView[RunResult]) -> tuple[str, list[str]]:
+    took = duration(view.elapsed)
+    if view.state == "waiting":
+        ahead = view.position  # one computes, position - 1 wait before this one
+        return "Waiting for the machine", [f"{ahead} {'run is' if ahead == 1 else 'runs are'} ahead"]
+    if view.state == "done":
+        return f"Done in {took}", []
+    if view.state == "failed":
+        return f"Failed: {view.error}", []
+    if view.state == "stopped":
+        kept = "What was finished is kept." if view.result else "The result below is the earlier one."
+        return (f"Stopped after {took}" if view.elapsed else "Stopped before it began"), [kept]
+    what = "Stopping after this step" if view.stopping else (view.message or "Starting")
+    left = "estimating time left" if view.remaining is None else _left(view.remaining)
+    return what, [f"{view.fraction * 100:.0f} %", f"{took} so far", left]
+
+
+def _left(seconds: float) -> str:
+    return "a few seconds left" if seconds < 5 else f"about {duration(seconds)} left"
+
+
+def card(title: str, value: str, note: str = "", tone: str = "") -> str:
+    """One headline number. ``tone`` is a variant's name for its colour."""
+    return (
+        f'<div class="gl-card {escape(tone)}"><span class="gl-card-title">{escape(title)}</span>'
+        f'<span class="gl-card-value">{escape(value)}</span>'
+        f'<span class="gl-card-note">{escape(note)}</span></div>'
+    )
+
+
+def cards(items: Sequence[str]) -> str:
+    """Cards side by side, wrapping on a narrow screen."""
+    return f'<div class="gl-cards">{"".join(items)}</div>'
+
+
+def columns(
+    names: Sequence[str], prompt: str, texts: Mapping[str, str], notes: Mapping[str, str], busy: bool = False
+) -> str:
+    """What each variant makes of the same prompt, side by side.
+
+    Args:
+        names: Variants in order.
+        texts: Variant -> text so far; a missing one is shown as not written yet.
+        notes: Variant -> a word on it, for example its speed.
+        busy: Whether text is still coming.
+    """
+    blocks = []
+    nothing = "waiting for its turn" if busy else "nothing generated yet"
+    for index, name in enumerate(names):
+        text = texts.get(name)
+        body = (
+            f'<span class="gl-prompt">{escape(prompt)}</span>{escape(text)}'
+            if text is not None
+            else f'<span class="gl-empty">{nothing}</span>'
+        )
+        tone = f"gl-v{min(index, 7)}"
+        blocks.append(
+            f'<article class="gl-column {tone}" aria-label="{escape(name)}"><header><b>{escape(name)}</b>'
+            f"<span>{escape(notes.get(name, ''))}</span></header><p>{body}</p></article>"
+        )
+    state = ' aria-busy="true"' if busy else ""
+    return f'<div class="gl-columns" aria-live="polite"{state}>{"".join(blocks)}</div>'
+
+
+def warnings(result: RunResult) -> str:
+    """Everything the run warns of, each once; nothing when there is nothing."""
+    found = [*result.warnings]
+    found += [f"{run.label or run.method}: {text}" for run in result.runs for text in run.warnings]
+    items = "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(found))
+    return f'<ul class="gl-warnings" aria-label="Warnings">{items}</ul>' if items else ""
+
+
+def duration(seconds: float) -> str:
+    """``0.8 s``, ``42 s``, ``3 min 20 s``, ``1 h 05 min``."""
+    if seconds < 1:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def footer(version: str, profile: str) -> str:
+    """Version, and where data stays."""
+    place = "this server" if profile == "public" else "this machine"
+    return f'<p class="gl-foot">Ghostlab {escape(version)}. Everything is computed on {place}.</p>'

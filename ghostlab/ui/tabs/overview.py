@@ -1,0 +1,149 @@
+"""Overview: the headline numbers, perplexity with intervals, the table, and how to run it again."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+import gradio as gr
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from ghostlab.plots import formats as fmt
+from ghostlab.plots import perplexity, selection, sentences
+from ghostlab.records import Metric, RecoveryRun
+from ghostlab.results import RunResult
+from ghostlab.ui import present
+from ghostlab.ui.tabs.view import Outputs, Page, Tab
+
+_COLUMNS = {
+    "variant": "Variant",
+    "perplexity": "Perplexity",
+    "perplexity_low": "low",
+    "perplexity_high": "high",
+    "bits_per_byte": "Bits/byte",
+    "kl": "KL",
+    "top1_agreement": "Top-1",
+    "gap_closed": "Gap closed",
+    "explained": "Explained",
+    "parameters_added": "Added",
+}
+_LEGEND = (
+    "Measured on held-out text; low to high is the 95 % bootstrap interval. KL divergence and top-1 "
+    "agreement are against the original; *explained* is the share of the dropped blocks' effect on the state "
+    "that is restored; *added* counts the operator's parameters. Click a column to sort."
+)
+_WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
+_LONGEST_LINK = 2000
+"""Characters; pasted text makes longer ones, which browsers and servers cut off."""
+_SHARES = ["Top-1", "Gap closed", "Explained"]
+
+
+def build(_: Page) -> Tab:
+    """Cards, figure, table, warnings, command and link."""
+    cards = gr.HTML(elem_id="cards")
+    lead = gr.Markdown(elem_classes="gl-lead", elem_id="lead")
+    warnings = gr.HTML(elem_id="warnings")
+    plot = gr.Plot(show_label=False, label="Perplexity", container=False, elem_id="overview-perplexity")
+    gr.Markdown(f"### All figures\n{_LEGEND}", elem_classes="gl-figure-title")
+    table = gr.Dataframe(
+        interactive=False,
+        column_widths=_WIDTHS,
+        show_label=False,
+        label="All figures",
+        elem_id="figures-table",
+        max_height=420,
+    )
+    with gr.Column(visible=False) as choice:
+        scores_words = gr.Markdown(elem_classes="gl-figure-title")
+        scores = gr.Plot(show_label=False, label="Scores of the criterion", container=False)
+    command = gr.Code(
+        language=None,
+        label="The same run on the command line",
+        interactive=False,
+        buttons=["copy"],
+        elem_id="command",
+        lines=1,
+        wrap_lines=True,
+        show_line_numbers=False,
+    )
+    link = gr.HTML(elem_id="link")
+
+    def render(result: RunResult) -> list[Any]:
+        chosen = result.selection
+        return [
+            headline(result),
+            sentences.perplexity(result),
+            gr.HTML(value=present.warnings(result), visible=bool(present.warnings(result))),
+            perplexity.perplexity(result),
+            table_of(result),
+            gr.Column(visible=chosen is not None),
+            "" if chosen is None else f"### How the blocks were chosen\n{sentences.selection(chosen)}",
+            None if chosen is None else selection.scores(chosen),
+        ]
+
+    figures = [cards, lead, warnings, plot, table, choice, scores_words, scores]
+    return Tab(Outputs(figures, render), Outputs([command, link], _again))
+
+
+def _again(result: RunResult) -> list[Any]:
+    query = result.config.to_query()
+    link = (
+        f'<p class="gl-foot"><a href="?{escape(query, quote=True)}" target="_blank" rel="noopener">'
+        "Open this configuration in a fresh page</a> (a link that works on any Ghostlab)</p>"
+    )
+    return [result.config.to_command(), link if len(query) < _LONGEST_LINK else ""]
+
+
+def headline(result: RunResult) -> str:
+    """Original, pruned, every recovery, and what was saved, as cards."""
+    original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
+    items = [
+        present.card("Original", fmt.number(original.value), f"perplexity ({_range(original)})", "gl-v0"),
+        present.card("Pruned", fmt.number(pruned.value), _against(pruned, original), "gl-v1"),
+    ]
+    for index, run in enumerate(result.runs, start=2):
+        items.append(_recovery_card(run, f"gl-v{min(index, 7)}"))
+    return present.cards([*items, _saved_card(result)])
+
+
+def _recovery_card(run: RecoveryRun, tone: str) -> str:
+    note = f"{fmt.percent(run.gap_closed)} of the gap closed ({_range(run.perplexity)})"
+    return present.card(f"Recovered: {run.label or run.method}", fmt.number(run.perplexity.value), note, tone)
+
+
+def _saved_card(result: RunResult) -> str:
+    model, dropped = result.model, len(result.cut.dropped)
+    share = model.parameters_dropped / model.parameters if model.parameters else 0.0
+    stay = f"{model.layers - dropped} of {model.layers} blocks stay"
+    note = f"{fmt.percent(share)} of {fmt.count(model.parameters)}; {stay}"
+    return present.card("Parameters saved", fmt.count(model.parameters_dropped), note)
+
+
+def _range(metric: Metric) -> str:
+    return f"{fmt.number(metric.low)} to {fmt.number(metric.high)}"
+
+
+def _against(metric: Metric, original: Metric) -> str:
+    ratio = metric.value / original.value if original.value else float("nan")
+    return f"{fmt.fold(ratio)} the original ({_range(metric)})"
+
+
+def table_of(result: RunResult) -> Styler:
+    """One row per variant; numbers stay numbers, so that columns sort as numbers."""
+    frame: pd.DataFrame = result.to_frame()
+    known = {name: label for name, label in _COLUMNS.items() if name in frame}
+    shown = frame[list(known)].rename(columns=known)
+    formats: dict[str, Any] = {
+        name: fmt.percent if name in _SHARES else fmt.number for name in shown.columns[1:]
+    }
+    if "Added" in shown:
+        shown["Added"] = pd.to_numeric(shown["Added"])
+        formats["Added"] = _count
+    styler: Styler = shown.style.format(formats)
+    return styler
+
+
+def _count(value: float) -> str:
+    return fmt.count(int(value)) if math.isfinite(value) else fmt.NONE

@@ -1,0 +1,34 @@
+"""Spectrum & rank: how many directions the fitted map needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+
+from ghostlab.plots import sentences
+from ghostlab.plots import spectrum as figures
+from ghostlab.results import RunResult
+from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
+from ghostlab.ui.tabs.view import Page, Tab
+
+
+def _panel(title: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
+    def draw(result: RunResult, at: Choice) -> Drawing:
+        block = at.block or 0
+        return sentence(result.runs, block), [figure(result.runs, block)]
+
+    return Panel(title, draw)
+
+
+PANELS = [
+    _panel("Singular values", figures.singular_values, sentences.singular_values),
+    _panel("Energy in the leading directions", figures.cumulative_energy, sentences.cumulative_energy),
+    _panel("What a lower rank explains", figures.rank_curve, sentences.rank_curve),
+]
+
+
+def build(page: Page) -> Tab:
+    """Three figures on the singular values and on truncation."""
+    return panels.build(page, "spectrum", PANELS, by_block=True)

@@ -1,0 +1,46 @@
+"""What a tab offers the app: components, and how a result becomes their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradio.components import Component
+
+from ghostlab.results import RunResult
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Components and the function that gives their values, in the same order."""
+
+    components: Sequence[Component] = ()
+    render: Callable[[RunResult], list[Any]] = field(default=lambda _: [])
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A built tab.
+
+    Attributes:
+        figures: What depends on the measured figures alone: sent once per run.
+        words: What may change when only the generated text does.
+        controls: Components that the app itself wires, by name.
+    """
+
+    figures: Outputs
+    words: Outputs = field(default_factory=Outputs)
+    controls: Mapping[str, Component] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What tabs with controls of their own need: the component that holds the id of the shown result, and
+    the function that finds the result by it."""
+
+    shown: Component
+    result: Callable[[str], RunResult]
+
+
+Build = Callable[[Page], Tab]

@@ -1,0 +1,48 @@
+"""How the app looks: Gradio's own offline fonts, one accent colour, quiet surfaces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gradio as gr
+
+CSS = Path(__file__).with_name("style.css")
+
+
+def _font(name: str) -> gr.themes.LocalFont:
+    """A font that Gradio serves itself; in 6.31 its weight 600 lacks most letters, 700 has all."""
+    return gr.themes.LocalFont(name, weights=(400, 700))
+
+
+def theme() -> gr.themes.Base:
+    """The theme for ``launch``: no font or style is fetched from anywhere but this server."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.indigo,
+        secondary_hue=gr.themes.colors.slate,
+        neutral_hue=gr.themes.colors.slate,
+        radius_size=gr.themes.sizes.radius_md,
+        spacing_size=gr.themes.sizes.spacing_md,
+        text_size=gr.themes.sizes.text_md,
+        font=[_font("IBM Plex Sans"), "system-ui", "sans-serif"],
+        font_mono=[_font("IBM Plex Mono"), "ui-monospace", "monospace"],
+    ).set(
+        body_background_fill="#f7f8fb",
+        body_background_fill_dark="#0e1320",
+        block_background_fill="#ffffff",
+        block_background_fill_dark="#161d2c",
+        block_border_width="1px",
+        block_shadow="none",
+        block_shadow_dark="none",
+        block_label_background_fill="transparent",
+        block_label_background_fill_dark="transparent",
+        input_background_fill="#ffffff",
+        input_background_fill_dark="#0e1422",
+        input_border_width="1px",
+        input_border_color="#d5dae4",
+        input_border_color_dark="#2b3548",
+        border_color_primary="#e3e7ef",
+        border_color_primary_dark="#263044",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_500",
+        button_primary_text_color="#ffffff",
+    )

@@ -1,0 +1,47 @@
+"""A laboratory that computes nothing: for tests of what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ghostlab.config import RunConfig
+from ghostlab.progress import CancelToken, Progress, ProgressSink
+from ghostlab.records import Generation
+from ghostlab.results import RunResult
+from tests.helpers.results import make_result
+
+
+class FakeLab:
+    """Returns a made-up result at once and remembers what it was asked."""
+
+    def __init__(self, before: Callable[[Progress], None] | None = None) -> None:
+        self.asked: list[RunConfig] = []
+        self.prompts: list[dict[str, Any]] = []
+        self.before = before
+
+    def run(
+        self,
+        config: RunConfig,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_result: Callable[[RunResult], None] | None = None,
+        on_text: Callable[[str, str], None] | None = None,
+    ) -> RunResult:
+        self.asked.append(config)
+        steps = Progress(progress, cancel)
+        result = replace(make_result(), config=config, generations=[], operators={"ghost/0.M": object()})
+        if on_result is not None:
+            on_result(result)
+        if self.before is not None:
+            self.before(steps)
+        if on_text is not None:
+            on_text("original", " once")
+        return replace(result, generations=[Generation("original", " once", 1, 0.1)])
+
+    def generate(self, result: RunResult, **options: Any) -> list[Generation]:
+        self.prompts.append(options)
+        options["on_text"]("original", " again")
+        return [Generation("original", " again", 1, 0.1)]

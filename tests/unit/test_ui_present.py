@@ -1,0 +1,89 @@
+"""Pieces of HTML: what they say in every state, and that they let no markup of others through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ghostlab.jobstate import JobView
+from ghostlab.results import RunResult
+from ghostlab.ui import present
+from ghostlab.ui.tabs import overview
+from ghostlab.ui.tabs.generate import columns_of
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+RESULT = make_result()
+VIEW: JobView[RunResult] = JobView(
+    "id", "run", "", "running", 1, 0.5, "Fitting", 0, 65.0, 30.0, {}, None, "", False
+)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (VIEW, ["Fitting", "50 %", "1 min 05 s so far", "about 30 s left", 'aria-valuenow="50"']),
+        (replace(VIEW, remaining=None), ["estimating time left"]),
+        (replace(VIEW, stopping=True), ["Stopping after this step"]),
+        (replace(VIEW, state="waiting", position=1), ["Waiting for the machine", "1 run is ahead"]),
+        (replace(VIEW, state="waiting", position=3), ["3 runs are ahead"]),
+        (replace(VIEW, state="done"), ["Done in 1 min 05 s"]),
+        (replace(VIEW, state="failed", error="No <b>."), ["Failed: No &lt;b&gt;."]),
+        (replace(VIEW, state="stopped"), ["Stopped after", "The result below is the earlier one."]),
+        (replace(VIEW, state="stopped", result=RESULT), ["What was finished is kept."]),
+    ],
+)
+def test_progress_says_what_happens_in_every_state(view: JobView[RunResult], words: list[str]) -> None:
+    shown = present.progress(view)
+    assert all(word in shown for word in words), shown
+    assert ("progressbar" in shown) == (not view.finished)
+
+
+def test_source_names_the_exact_run_and_whether_it_is_the_example() -> None:
+    shown = present.source(RESULT, example=True)
+    assert "Example run" in shown
+    assert RESULT.cut.description in shown
+    assert f"{RESULT.config.sequences} × {RESULT.config.length} tokens" in shown
+    assert "Your run" in present.source(RESULT, example=False)
+    assert "No run yet" in present.source(None, example=True)
+
+
+def test_columns_show_what_is_written_and_nothing_of_an_earlier_text() -> None:
+    fresh = replace(RESULT, generations=[])
+    view = replace(VIEW, result=fresh, texts={"original": " <i>so</i> far"})
+    shown = columns_of(fresh, view)
+    assert "&lt;i&gt;so&lt;/i&gt; far" in shown
+    assert shown.count("waiting for its turn") == len(RESULT.runs) + 1
+    assert 'aria-busy="true"' in shown
+    stopped = columns_of(fresh, replace(view, state="stopped"))
+    assert "nothing generated yet" in stopped
+    assert " far" in stopped
+    finished = columns_of(RESULT, replace(view, state="done", result=RESULT))
+    assert all(made.text.strip() in finished for made in RESULT.generations)
+
+
+def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
+    shown = overview.headline(RESULT)
+    assert "Original" in shown
+    assert "Pruned" in shown
+    assert all(f"Recovered: {run.label}" in shown for run in RESULT.runs)
+    table = overview.table_of(RESULT).data
+    assert list(table["Variant"]) == ["original", "pruned", *(run.label for run in RESULT.runs)]
+    numeric = table.drop(columns="Variant")
+    assert all(kind.kind == "f" for kind in numeric.dtypes), "columns must sort as numbers"
+    assert table["Perplexity"][0] == RESULT.baseline.original.perplexity.value
+
+
+def test_warnings_are_listed_once_and_escaped() -> None:
+    noisy = replace(RESULT, warnings=["few <tokens>", "few <tokens>"])
+    assert present.warnings(noisy).count("few &lt;tokens&gt;") == 1
+    silent = replace(RESULT, warnings=[], runs=[replace(run, warnings=[]) for run in RESULT.runs])
+    assert present.warnings(silent) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.26, "0.3 s"), (42.4, "42 s"), (200, "3 min 20 s"), (3900, "1 h 05 min")]
+)
+def test_durations_read_naturally(seconds: float, text: str) -> None:
+    assert present.duration(seconds) == text

