@@ -7,32 +7,16 @@ of the best symmetric map says it exactly.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
 from ghostlab.records import SymmetrySplit
+from ghostlab.recovery.symmetric import best_symmetric
 
 
 def split(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Symmetric and antisymmetric part of M."""
     return (matrix + matrix.T) / 2, (matrix - matrix.T) / 2
-
-
-def best_symmetric(gram: Tensor, cross: Tensor, ridge: float = 0.0) -> Tensor:
-    """The best symmetric map: argmin ||X M - D||^2 + ridge ||M||^2 over M = M'.
-
-    It solves the Lyapunov equation H M + M H = R + R' with H = G + ridge I. In the eigenbasis of G that
-    decouples to M_ij = (R + R')_ij / (h_i + h_j). Directions without tokens get 0.
-    """
-    values, vectors = torch.linalg.eigh(gram)
-    values = values.clamp(min=0) + ridge
-    sums = values[:, None] + values[None, :]
-    right = vectors.T @ (cross + cross.T) @ vectors
-    floor = float(values.max()) * gram.shape[0] * torch.finfo(gram.dtype).eps
-    inner = torch.where(sums > 2 * floor, right / sums, torch.zeros_like(right))
-    best: Tensor = vectors @ inner @ vectors.T
-    return best
 
 
 def symmetry_split(

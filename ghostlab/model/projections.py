@@ -59,6 +59,11 @@ def find_projections(model: Model) -> Projections:
             f"Layers of a '{model.family}' model normalise what they add to the residual stream.",
             "Their projections cannot be refitted in closed form; use a map such as ghost_sink.",
         )
+    if not getattr(model.hf.config, "do_layer_norm_before", True):
+        raise UnsupportedModelError(
+            "Layers of this OPT model normalise the residual stream itself, after each addition.",
+            "Their projections cannot be refitted in closed form; use a map such as ghost_sink.",
+        )
     layer = model.decoder.blocks[0]
     names = {name for name, _ in layer.named_modules()}
     attention = next((path for path in _ATTENTION if path in names), None)

@@ -21,14 +21,17 @@ from ghostlab.model.first_tokens import FirstTokens
 
 
 class AffineMap(nn.Module):
-    """``x -> x + x M + b`` on the last dimension; M dense [C, C] or of rank r as ``down [C, r] @ up [r, C]``.
+    """``x -> x + x M + b`` on the last dimension.
+
+    M is dense [C, C], of rank r as ``down [C, r] @ up [r, C]``, or ``diag(diagonal [C])``.
 
     M is kept instead of W = I + M: whatever the precision of the state, rounding then touches only the
     correction. Stored and computed in float32 unless the model is cast as a whole.
 
     Args:
         matrix: M, [C, C]; or
-        factors: ``(down, up)``, [C, r] and [r, C]; neither for M = 0.
+        factors: ``(down, up)``, [C, r] and [r, C]; or
+        diagonal: The diagonal of M, [C]; none of them for M = 0.
         bias: b, [C]; optional.
         first: Offset [C] that the first attended token of a sequence gets instead; optional.
     """
@@ -36,6 +39,7 @@ class AffineMap(nn.Module):
     dense: Tensor | None
     down: Tensor | None
     up: Tensor | None
+    diagonal: Tensor | None
     bias: Tensor | None
     first: Tensor | None
 
@@ -44,14 +48,16 @@ class AffineMap(nn.Module):
         matrix: Tensor | None = None,
         *,
         factors: tuple[Tensor, Tensor] | None = None,
+        diagonal: Tensor | None = None,
         bias: Tensor | None = None,
         first: Tensor | None = None,
     ) -> None:
         super().__init__()
-        if matrix is not None and factors is not None:
-            raise ValueError("give either a matrix or factors")
+        if sum(form is not None for form in (matrix, factors, diagonal)) > 1:
+            raise ValueError("give a matrix, or factors, or a diagonal")
         down, up = factors or (None, None)
-        named = {"dense": matrix, "down": down, "up": up, "bias": bias, "first": first}
+        named = {"dense": matrix, "down": down, "up": up, "diagonal": diagonal}
+        named |= {"bias": bias, "first": first}
         if all(tensor is None for tensor in named.values()):
             raise ValueError("an affine map needs at least one part")
         for name, tensor in named.items():
@@ -70,7 +76,7 @@ class AffineMap(nn.Module):
 
     @property
     def parameters_added(self) -> int:
-        """Numbers stored: C^2 (dense) or 2 C r, plus C for a bias and C for a first-token offset."""
+        """Numbers stored: C^2 (dense), 2 C r or C (diagonal), plus C for a bias and C for first tokens."""
         return sum(buffer.numel() for buffer in self.buffers())
 
     def matrix(self) -> Tensor:
@@ -79,6 +85,8 @@ class AffineMap(nn.Module):
             return self.dense.double()
         if self.down is not None and self.up is not None:
             return self.down.double() @ self.up.double()
+        if self.diagonal is not None:
+            return self.diagonal.double().diag()
         return torch.zeros(self.width, self.width, dtype=torch.float64, device=next(self.buffers()).device)
 
     def change(self, state: Tensor) -> Tensor:
@@ -87,6 +95,8 @@ class AffineMap(nn.Module):
             change = state.to(self.dense.dtype) @ self.dense
         elif self.down is not None and self.up is not None:
             change = state.to(self.down.dtype) @ self.down @ self.up
+        elif self.diagonal is not None:
+            change = state.to(self.diagonal.dtype) * self.diagonal
         else:
             change = torch.zeros_like(state, dtype=next(self.buffers()).dtype)
         return change if self.bias is None else change + self.bias
@@ -136,8 +146,10 @@ class AffineMap(nn.Module):
             ResultError: If a tensor is missing, unknown, or shapes do not fit together.
         """
         shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        form = set(tensors) & {"dense", "down", "up"}
-        lead = next((name for name in ("dense", "down", "bias", "first") if name in tensors), None)
+        form = set(tensors) & {"dense", "down", "up", "diagonal"}
+        lead = next(
+            (name for name in ("dense", "down", "diagonal", "bias", "first") if name in tensors), None
+        )
         width = tensors[lead].shape[0] if lead and tensors[lead].ndim else 0
         rank = shapes["down"][-1] if "down" in shapes else 0
         fitting: dict[str, tuple[int, ...]] = {
@@ -145,14 +157,13 @@ class AffineMap(nn.Module):
             "down": (width, rank),
             "up": (rank, width),
         }
-        fitting |= {"bias": (width,), "first": (width,)}
-        whole = form in (set(), {"dense"}, {"down", "up"})
+        fitting |= dict.fromkeys(("diagonal", "bias", "first"), (width,))
+        whole = form in (set(), {"dense"}, {"down", "up"}, {"diagonal"})
         if not (width and whole and all(fitting.get(name) == shape for name, shape in shapes.items())):
             raise ResultError(f"An operator is damaged: its tensors are {shapes}.")
         factors = (tensors["down"], tensors["up"]) if "down" in tensors else None
-        return cls(
-            tensors.get("dense"), factors=factors, bias=tensors.get("bias"), first=tensors.get("first")
-        )
+        rest = {name: tensors.get(name) for name in ("diagonal", "bias", "first")}
+        return cls(tensors.get("dense"), factors=factors, **rest)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from ghostlab.calibration.moments import Weighting
 from ghostlab.errors import ConfigError
 from ghostlab.model.standin import StandIn
 from ghostlab.recovery.data import FitData
@@ -35,10 +37,31 @@ class BlockFit:
 
 @dataclass(frozen=True)
 class Option:
-    """A further option of a method: what it decides, and the values it takes (none: any text)."""
+    """A further option of a method.
+
+    Attributes:
+        help: What it decides.
+        choices: The values it takes, the default first; none where it is a number.
+        number: What kind of positive number it is, and its default; ``None`` where it is none.
+    """
 
     help: str
     choices: tuple[str, ...] = ()
+    number: int | float | None = None
+
+    def check(self, name: str, value: str) -> None:
+        """Raise ConfigError if ``value`` is not among the choices, or is no such number."""
+        if self.choices and value not in self.choices:
+            raise ConfigError(f"'{name}={value}' is not known.", f"Choose from: {', '.join(self.choices)}.")
+        if self.number is None:
+            return
+        try:
+            known = 0 < type(self.number)(value) < math.inf
+        except ValueError:
+            known = False
+        if not known:
+            kind = "whole number" if isinstance(self.number, int) else "number"
+            raise ConfigError(f"'{name}={value[:40]}' is no positive {kind}.", f"Default: {self.number}.")
 
 
 RIDGE = Option("auto (cross-validated), a number relative to the mean diagonal, or abs:NUMBER")
@@ -50,7 +73,14 @@ FACTOR = Option(
 WEIGHT = Option(
     "how tokens count: all alike, or by the inverse mean square of the target", ("none", "relative")
 )
-LEAST_SQUARES: Mapping[str, Option] = {"rank": RANK, "factor": FACTOR, "ridge": RIDGE, "weight": WEIGHT}
+LOW_RANK: Mapping[str, Option] = {"rank": RANK, "factor": FACTOR}
+WEIGHTED: Mapping[str, Option] = {"weight": WEIGHT}
+LEAST_SQUARES: Mapping[str, Option] = {**LOW_RANK, "ridge": RIDGE, **WEIGHTED}
+
+
+def weighting(spec: RecoverySpec) -> Weighting:
+    """How tokens count, by the option ``weight``."""
+    return cast("Weighting", spec.option("weight", "none"))
 
 
 @dataclass(frozen=True)
@@ -86,8 +116,4 @@ class Method:
             if name not in self.options:
                 has = f"It has: {', '.join(self.options)}." if self.options else "It has none."
                 raise ConfigError(f"'{self.name}' has no option '{name}'.", has)
-            choices = self.options[name].choices
-            if choices and value not in choices:
-                raise ConfigError(
-                    f"'{name}={value}' is not known to '{self.name}'.", f"Choose from: {', '.join(choices)}."
-                )
+            self.options[name].check(name, value)

@@ -1,25 +1,34 @@
-"""Ridge least squares on the residual stream: the fit that ``ghost``, ``affine`` and ``ghost_sink`` share."""
+"""Maps on the residual stream: the ridge fit that several methods share, and what all of them report."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
-from ghostlab.calibration.moments import BlockMoments, Moments, Weighting, total
+from ghostlab.calibration.moments import BlockMoments, Moments, total
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.recovery.base import BlockFit
+from ghostlab.recovery.base import BlockFit, weighting
 from ghostlab.recovery.data import FitData
-from ghostlab.recovery.lowrank import Factors, reduced_rank, truncated_svd
-from ghostlab.recovery.solve import choose_ridge, solve
+from ghostlab.recovery.lowrank import Factors, factor
+from ghostlab.recovery.solve import Ridge, choose_ridge, solve
 from ghostlab.spec import RecoverySpec
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A fitted map in float64: M [C, C] and, if a rank was asked for, its factors; b [C] if there is one."""
+
+    matrix: Tensor
+    factors: Factors | None
+    bias: Tensor | None
+    ridge: Ridge
 
 
 def fit_linear(data: FitData, spec: RecoverySpec, *, bias: bool, first_apart: bool = False) -> BlockFit:
     """Fit x -> x + x M (+ b) on the calibration tokens.
-
-    The bias is not penalised: M is fitted to centred moments and b = mean(D) - mean(X) M. With a rank, M is
-    factored first and b follows from what is left of it.
 
     Args:
         data: The block's data.
@@ -27,30 +36,88 @@ def fit_linear(data: FitData, spec: RecoverySpec, *, bias: bool, first_apart: bo
         bias: Whether there is a b.
         first_apart: Fit on all tokens but the first of each window; those get their own mean change.
     """
-    weighting = cast("Weighting", spec.option("weight", "none"))
-    moments = data.moments(weighting)
-    folds = moments.folds(first=not first_apart)
+    moments = data.moments(weighting(spec))
+    found = least_squares(moments.folds(first=not first_apart), spec, bias=bias)
+    fitted = AffineMap(
+        None if found.factors else found.matrix,
+        factors=found.factors,
+        bias=found.bias,
+        first=moments.first_change() if first_apart else None,
+    )
+    return block_fit(data, fitted, found.ridge, first_apart=first_apart)
+
+
+def least_squares(
+    folds: Sequence[Moments], spec: RecoverySpec, *, bias: bool, factoring: str = "reduced_rank"
+) -> LinearFit:
+    """Ridge least squares from moments per fold.
+
+    The bias is not penalised: M is fitted to centred moments and b = mean(D) - mean(X) M. With a rank, M is
+    factored first and b follows from what is left of it.
+
+    Args:
+        folds: Moments per fold of documents.
+        spec: Options of :data:`~ghostlab.recovery.base.LEAST_SQUARES`.
+        bias: Whether there is a b.
+        factoring: How a rank is taken if the spec does not say.
+    """
     whole = total(folds)
     ridge = choose_ridge(spec.ridge, folds, centre=bias)
     seen = whole.centred() if bias else whole
     matrix = solve(seen.gram, seen.cross, ridge.added)
-    factors = _factors(spec, matrix, seen)
-    kept = matrix if factors is None else factors[0] @ factors[1]
-    fitted = AffineMap(
-        matrix if factors is None else None,
-        factors=factors,
-        bias=(whole.change - whole.x @ kept) / whole.count if bias else None,
-        first=moments.first_change() if first_apart else None,
-    )
+    factors = factor(spec, matrix, seen.cross, factoring)
+    if factors is not None:
+        matrix = factors[0] @ factors[1]
+    offset = (whole.change - whole.x @ matrix) / whole.count if bias else None
+    return LinearFit(matrix, factors, offset, ridge)
+
+
+def fit_matrix(
+    data: FitData,
+    spec: RecoverySpec,
+    matrix: Tensor,
+    seen: Moments,
+    ridge: Ridge | None = None,
+    *,
+    details: Mapping[str, Any] | None = None,
+) -> BlockFit:
+    """The report of a matrix M [C, C] that was fitted otherwise, at the rank that the spec asks for.
+
+    Reduced rank is M V V' with the V of least error, top eigenvectors of M'R + R'M - M'GM: for a
+    least-squares M, where GM = R, that is reduced-rank regression. (Of a symmetric M it is not symmetric,
+    and may have less error than the whole.)
+
+    Args:
+        data: The block's data.
+        spec: Read for its rank.
+        matrix: M, float64.
+        seen: Moments of the tokens it was fitted on.
+        ridge, details: What the fit chose.
+    """
+    factors = factor(spec, matrix, 2 * seen.cross - seen.gram @ matrix)
+    fitted = AffineMap(None if factors else matrix, factors=factors)
+    return block_fit(data, fitted, ridge, details=details)
+
+
+def block_fit(
+    data: FitData,
+    fitted: AffineMap,
+    ridge: Ridge | None = None,
+    *,
+    first_apart: bool = False,
+    details: Mapping[str, Any] | None = None,
+) -> BlockFit:
+    """What is reported of a map that stands alone: its ridge, its training error, warnings."""
+    curve = {"ridge_curve": list(ridge.curve)} if ridge and ridge.curve else {}
     return BlockFit(
         StandIn(fitted),
-        ridge=ridge.relative,
+        ridge=ridge.relative if ridge else None,
         explained_train=explained(data.moments(), fitted),
         first_apart=first_apart,
-        details={"ridge_curve": list(ridge.curve)} if ridge.curve else {},
+        details={**curve, **(details or {})},
         warnings=(
-            *scarcity(data.calib.tokens, whole.width),
-            *((ridge.warning,) if ridge.warning else ()),
+            *scarcity(data.calib.tokens, fitted.width),
+            *((ridge.warning,) if ridge and ridge.warning else ()),
         ),
     )
 
@@ -74,11 +141,3 @@ def scarcity(tokens: float, width: int) -> tuple[str, ...]:
         f"Only {tokens:,.0f} calibration tokens for a width of {width}: below {2 * width:,} the fit follows "
         "the ridge more than the text. Use more sequences.",
     )
-
-
-def _factors(spec: RecoverySpec, matrix: Tensor, seen: Moments) -> Factors | None:
-    if spec.rank is None:
-        return None
-    if spec.option("factor", "reduced_rank") == "truncated_svd":
-        return truncated_svd(matrix, spec.rank)
-    return reduced_rank(matrix, seen.cross, spec.rank)

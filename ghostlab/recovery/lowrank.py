@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.errors import ConfigError
+from ghostlab.spec import RecoverySpec
 
 Factors = tuple[Tensor, Tensor]
 
@@ -34,6 +35,24 @@ def reduced_rank(matrix: Tensor, cross: Tensor, rank: int) -> Factors:
     check_rank(rank, matrix.shape[0])
     directions = output_directions(matrix, cross)[:, :rank]
     return matrix @ directions, directions.T
+
+
+def factor(
+    spec: RecoverySpec, matrix: Tensor, cross: Tensor, default: str = "reduced_rank"
+) -> Factors | None:
+    """The factors that a spec asks for, or ``None`` if it asks for no rank.
+
+    Args:
+        spec: Read for its rank and its option ``factor``.
+        matrix: M, [C, C].
+        cross: R for a least-squares fit; see :func:`reduced_rank`.
+        default: How, if the spec does not say.
+    """
+    if spec.rank is None:
+        return None
+    if spec.option("factor", default) == "truncated_svd":
+        return truncated_svd(matrix, spec.rank)
+    return reduced_rank(matrix, cross, spec.rank)
 
 
 def output_directions(matrix: Tensor, cross: Tensor) -> Tensor:

@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ghostlab.errors import ConfigError
-from ghostlab.recovery import affine, drop, ghost, ghost_layer, ghost_sink, refit_layer
+from ghostlab.recovery import (
+    affine,
+    diag_ls,
+    drop,
+    ghost,
+    ghost_layer,
+    ghost_sink,
+    hadamard_ls,
+    linearpatch,
+    linearpatch_diag,
+    lra,
+    mean_shift,
+    procrustes,
+    refit_layer,
+    replaceme_cosine,
+    replaceme_ls,
+    scalar,
+    symmetric,
+)
 from ghostlab.recovery.base import Method
 from ghostlab.spec import RecoverySpec
 
@@ -13,6 +31,17 @@ METHODS: dict[str, Method] = {
     method.name: method
     for method in (
         drop.METHOD,
+        mean_shift.METHOD,
+        scalar.METHOD,
+        linearpatch_diag.METHOD,
+        linearpatch.METHOD,
+        diag_ls.METHOD,
+        hadamard_ls.METHOD,
+        procrustes.METHOD,
+        symmetric.METHOD,
+        replaceme_ls.METHOD,
+        replaceme_cosine.METHOD,
+        lra.METHOD,
         ghost.METHOD,
         affine.METHOD,
         ghost_sink.METHOD,

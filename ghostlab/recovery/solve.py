@@ -7,7 +7,7 @@ other tokens with moments G', R', t' is t' - 2 <M, R'> + <M, G'M>, which in that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -41,8 +41,17 @@ class Ridge:
     warning: str = ""
 
 
+HeldOutErrors = Callable[[Moments, Moments], Tensor]
+"""Squared error on the second moments of the fit to the first, for every candidate ridge; [ridges]."""
+
+
 def choose_ridge(
-    setting: str, folds: Sequence[Moments], *, centre: bool, validations: int | None = None
+    setting: str,
+    folds: Sequence[Moments],
+    *,
+    centre: bool,
+    errors: HeldOutErrors | None = None,
+    validations: int | None = None,
 ) -> Ridge:
     """Read a ridge setting (see :class:`~ghostlab.spec.RecoverySpec`); cross-validate when it is ``auto``.
 
@@ -50,6 +59,7 @@ def choose_ridge(
         setting: ``auto``, a relative number, or ``abs:NUMBER``.
         folds: Moments per fold of documents.
         centre: Whether an unpenalised bias is fitted along, so that G is taken about the mean.
+        errors: Held-out errors of the family to be fitted; default those of the unconstrained map.
         validations: How many folds are left out in turn; default all of them.
     """
     kind, value = parse_ridge(setting)
@@ -66,12 +76,13 @@ def choose_ridge(
             UNVALIDATED_RIDGE,
             warning="One calibration sequence leaves nothing to validate the ridge on; it is fixed at 1e-4.",
         )
-    left_out = folds[:validations]
-    errors = sum(_held_out_errors(moments - fold, fold, centre=centre) for fold in left_out)
-    assert isinstance(errors, Tensor)
-    best = RELATIVE_RIDGES[int(errors.argmin())]
-    gap = sum(_gap(moments - fold, fold, centre=centre) for fold in left_out)
-    explained = tuple((1 - errors / gap).tolist()) if gap else ()
+    error, gap = torch.zeros(len(RELATIVE_RIDGES), dtype=gram.dtype, device=gram.device), 0.0
+    for fold in folds[:validations]:
+        train, test = _about_training_mean(moments - fold, fold, centre=centre)
+        error += (errors or held_out_errors)(train, test)
+        gap += test.total
+    best = RELATIVE_RIDGES[int(error.argmin())]
+    explained = tuple((1 - error / gap).tolist()) if gap else ()
     return Ridge(best * scale, best, explained)
 
 
@@ -101,9 +112,8 @@ def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
     return least
 
 
-def _held_out_errors(train: Moments, test: Moments, *, centre: bool) -> Tensor:
-    """||X M(l) + b(l) - D||^2 on ``test`` for every candidate l, fitted on ``train``; [ridges]."""
-    train, test = _about_training_mean(train, test, centre=centre)
+def held_out_errors(train: Moments, test: Moments) -> Tensor:
+    """||X M(l) - D||^2 on ``test`` for every candidate l, fitted on ``train``; [ridges]."""
     values, vectors = torch.linalg.eigh(train.gram)
     values = values.clamp(min=0)
     scale = train.gram.trace() / train.width
@@ -114,10 +124,6 @@ def _held_out_errors(train: Moments, test: Moments, *, centre: bool) -> Tensor:
     weights = 1 / (values + ridges[:, None] * scale)
     errors: Tensor = test.total - 2 * weights @ linear + ((weights @ quadratic) * weights).sum(1)
     return errors
-
-
-def _gap(train: Moments, test: Moments, *, centre: bool) -> float:
-    return _about_training_mean(train, test, centre=centre)[1].total
 
 
 def _about_training_mean(train: Moments, test: Moments, *, centre: bool) -> tuple[Moments, Moments]:

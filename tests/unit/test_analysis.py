@@ -9,11 +9,12 @@ from scipy.linalg import solve_continuous_lyapunov
 from ghostlab.analysis.boundary import BoundaryErrors, pool
 from ghostlab.analysis.operator import describe, tiles
 from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
-from ghostlab.analysis.symmetry import best_symmetric, split, symmetry_split
+from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
 from ghostlab.cut import Block
 from ghostlab.model.standin import AffineMap
 from ghostlab.recovery.solve import solve
+from ghostlab.recovery.symmetric import best_symmetric
 
 pytestmark = pytest.mark.unit
 WIDTH = 8

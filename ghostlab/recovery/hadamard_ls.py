@@ -1,0 +1,31 @@
+"""The best scaling in a Hadamard-rotated basis by least squares: what LinearPatch's form can do at most."""
+
+from __future__ import annotations
+
+from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method, weighting
+from ghostlab.recovery.data import FitData
+from ghostlab.recovery.hadamard import rotation
+from ghostlab.recovery.linear import fit_matrix
+from ghostlab.recovery.scaling import ratio, rotated
+from ghostlab.spec import RecoverySpec
+
+
+def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
+    """M = Q diag(d) Q', d_k = <XQ_k, DQ_k> / ||XQ_k||^2."""
+    seen = data.moments(weighting(spec)).all()
+    turn, made = rotation(seen.width)
+    turn = turn.to(seen.gram.device)
+    along, power = (((matrix @ turn) * turn).sum(0) for matrix in (seen.cross, seen.gram))
+    return fit_matrix(data, spec, rotated(ratio(along, power, 0.0), turn), seen, details={"rotation": made})
+
+
+METHOD = Method(
+    name="hadamard_ls",
+    title="Rotated diagonal, least squares",
+    summary="LinearPatch's form with the scales of least squared error.",
+    formula=r"\hat y = xQ\,\mathrm{diag}(d)\,Q^\top,\quad"
+    r" d_k = \frac{\langle XQ_k, YQ_k\rangle}{\lVert XQ_k\rVert^2}",
+    source="Least squares on LinearPatch's rotated form",
+    fit=fit,
+    options={**LOW_RANK, **WEIGHTED},
+)

@@ -1,0 +1,68 @@
+"""One number that makes up for the difference in magnitude, as in Prune&Comp.
+
+That paper's exact estimator is not public; three natural ones are offered, and the one used is reported.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ghostlab.errors import ConfigError
+from ghostlab.model.standin import AffineMap
+from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, Option, weighting
+from ghostlab.recovery.data import FitData
+from ghostlab.recovery.linear import block_fit
+from ghostlab.recovery.scaling import ratio
+from ghostlab.spec import RecoverySpec
+
+ESTIMATOR = Option(
+    "ls: least squares <X, Y> / <X, X>; norm: mean norm behind the block over mean norm before it; "
+    "ratio: mean of each token's own ratio of norms",
+    ("ls", "norm", "ratio"),
+)
+
+
+def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
+    """M = (a - 1) I.
+
+    Raises:
+        ConfigError: If a weight is asked for with an estimator that is not least squares.
+    """
+    estimator = spec.option("estimator", "ls")
+    if estimator != "ls" and weighting(spec) != "none":
+        raise ConfigError(
+            f"Estimator '{estimator}' weighs all tokens alike.", "Use estimator=ls with weight=relative."
+        )
+    excess = _least_squares(data, spec) if estimator == "ls" else _norms(data, estimator) - 1
+    diagonal = torch.full((data.moments().all().width,), excess, dtype=torch.float64)
+    details = {"estimator": estimator, "alpha": 1 + excess}
+    return block_fit(data, AffineMap(diagonal=diagonal), details=details)
+
+
+def _least_squares(data: FitData, spec: RecoverySpec) -> float:
+    """a - 1 = <X, D> / <X, X>."""
+    moments = data.moments(weighting(spec)).all()
+    power = float(moments.gram.trace())
+    return float(moments.cross.trace()) / power if power else 0.0
+
+
+def _norms(data: FitData, estimator: str) -> float:
+    before, behind, ratios, count = 0.0, 0.0, 0.0, 0
+    for _, states in data.batches({data.block.start, data.block.stop}):
+        x, y = (states[b].float().norm(dim=-1).double() for b in (data.block.start, data.block.stop))
+        before, behind = before + float(x.sum()), behind + float(y.sum())
+        ratios, count = ratios + float(ratio(y, x, 1.0).sum()), count + x.numel()
+    return behind / before if estimator == "norm" else ratios / count
+
+
+METHOD = Method(
+    name="scalar",
+    title="Scalar",
+    summary="Multiplies the state by one number, by least squares or by the ratio of norms (an option).",
+    formula=r"\hat y = \alpha x,\quad \alpha = \frac{\langle X, Y\rangle}{\langle X, X\rangle}"
+    r" \;\text{or}\; \frac{\overline{\lVert y\rVert}}{\overline{\lVert x\rVert}}",
+    source="Prune&Comp (2507.18212)",
+    fit=fit,
+    adds="C",
+    options={"estimator": ESTIMATOR, **WEIGHTED},
+)
