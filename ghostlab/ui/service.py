@@ -144,7 +144,9 @@ class Service:
         Raises:
             ResultError: If there is none (any more).
         """
-        if not shown and self.example is not None:
+        if not shown:
+            if self.example is None:
+                raise ResultError("There is no result yet.", "Press Run first.")
             return self.example
         view = self.jobs.view(shown)
         if view is None or view.result is None:
