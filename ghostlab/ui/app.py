@@ -92,6 +92,6 @@ def launch(settings: Settings, host: str | None = None, port: int | None = None)
 def warm_up() -> None:
     """Import what the first run needs, so that it does not wait for it."""
     try:
-        import ghostlab.lab  # noqa: F401
+        registry.load()
     except Exception:  # a page that works without it is better than none; the first run will say why
         _LOG.exception("could not load the laboratory")

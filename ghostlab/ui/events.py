@@ -187,10 +187,11 @@ class Events:
         """The example's page, drawn once for all visitors."""
         example = self.service.example
         if self._first is None:
-            self._first = {self.shell.source: present.source(example, example=True)}
+            drawn: Update = {self.shell.source: present.source(example, example=True)}
             if example is not None:
-                self._first[self.writer["columns"]] = columns_of(example, None)
-                self._first |= self._rendered(example, "words") | self._rendered(example, "figures")
+                drawn[self.writer["columns"]] = columns_of(example, None)
+                drawn |= self._rendered(example, "words") | self._rendered(example, "figures")
+            self._first = drawn  # only when whole: another visitor may be looking
         return self._first
 
     def _rendered(self, result: RunResult, part: Literal["words", "figures"]) -> Update:

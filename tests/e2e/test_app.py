@@ -160,9 +160,14 @@ def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watche
     expect(page.locator("#cards .gl-card")).not_to_have_count(0)
     expect(page.locator("#run")).to_be_enabled()
 
+    drop.fill("20:25")
+    page.locator("#model input").fill("no/such-model")
+    page.locator("#model input").press("Enter")
+    page.locator("#run").click()
+    expect(page.locator("#status .gl-failed")).to_contain_text("no/such-model", timeout=RUN_MS)
+
     page.get_by_role("button", name="More settings").click()
     page.locator("#ridge input").fill("much")
-    drop.fill("20:25")
     page.locator("#run").click()
     expect(page.get_by_text("Ridge 'much' is not understood")).to_be_visible()
 

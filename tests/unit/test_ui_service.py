@@ -101,4 +101,5 @@ def test_a_stop_while_generating_keeps_the_figures(example: Path) -> None:
 def test_a_damaged_example_does_not_stop_the_app(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text("{", encoding="utf-8")
     assert Service(Settings(), FakeLab(), tmp_path).example is None
-    assert Service(Settings(), FakeLab(), tmp_path / "absent").example is None
+    with pytest.raises(ResultError, match="Press Run first"):
+        Service(Settings(), FakeLab(), tmp_path / "absent").result("")

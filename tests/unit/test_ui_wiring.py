@@ -132,3 +132,29 @@ def test_the_page_is_built_without_loading_torch() -> None:
         "build_app(Settings()); sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
+
+
+def test_whoever_needs_torch_first_the_others_wait_for_a_whole_import() -> None:
+    code = """
+import threading
+from ghostlab.settings import Settings
+from ghostlab.ui import registry
+from ghostlab.ui.service import Service
+problems, start = [], threading.Barrier(4)
+def need(what):
+    start.wait()
+    try:
+        what()
+    except BaseException as problem:
+        problems.append(problem)
+service = Service(Settings())
+wants = (registry.criteria, registry.methods, lambda: service.lab, registry.load)
+threads = [threading.Thread(target=need, args=(what,)) for what in wants]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not problems, problems
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, timeout=200, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,108 @@
+"""What a page is sent while it follows a job: enough, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from ghostlab.settings import Settings
+from ghostlab.ui import events as events_module
+from ghostlab.ui import sidebar
+from ghostlab.ui.events import Events, Shell
+from ghostlab.ui.service import Service
+from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.view import Page
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
+    monkeypatch.setattr(events_module.gr, "Warning", lambda text, **_: told.append(text))
+    told: list[str] = []
+    service = Service(Settings(), FakeLab(), make_result().save(tmp_path / "example"))
+    with gr.Blocks():
+        bar = sidebar.build(Settings())
+        shell = Shell(*(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status")))
+        tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
+        made = Events(service, bar, tabs, shell)
+    made.told = told  # type: ignore[attr-defined]
+    return made
+
+
+def visitor(query: str = "") -> Any:
+    pairs = [tuple(part.split("=")) for part in query.split("&") if part]
+    return SimpleNamespace(session_hash="ann", query_params=SimpleNamespace(multi_items=lambda: pairs))
+
+
+def pressed(page: Events) -> str:
+    values = [control.value for control in page.sidebar.inputs]
+    job_id: str = page.run(visitor(), *values)[page.shell.job]
+    return job_id
+
+
+def followed(page: Events, job_id: str, shown: str) -> list[dict[Any, Any]]:
+    return list(page.watch(job_id, shown))[1:]
+
+
+def sent(updates: list[dict[Any, Any]], component: Any) -> list[Any]:
+    return [update[component] for update in updates if component in update]
+
+
+def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_stream(page: Events) -> None:
+    job_id = pressed(page)
+    updates = followed(page, job_id, "")
+    assert set(sent(updates, page.shell.shown)) == {job_id}
+    assert sent(updates, page.shell.drawn) == [job_id]
+    plots = {c for tab in page.tabs for c in (*tab.figures.components, *tab.words.components)}
+    assert not any(plots & set(update) for update in updates)
+    assert updates[-1][page.sidebar.run].interactive
+    assert not updates[-1][page.sidebar.stop].interactive
+    assert set(page.figures(job_id)) | set(page.words(job_id)) == plots
+
+
+def test_generation_redraws_nothing(page: Events) -> None:
+    job_id = pressed(page)
+    followed(page, job_id, "")
+    started = page.generate(visitor(), job_id, "Again", 3, 0.0, 1.0)
+    updates = followed(page, started[page.shell.job], job_id)
+    assert sent(updates, page.shell.drawn) == []
+    assert sent(updates, page.shell.shown)[-1] == started[page.shell.job]
+    assert " again" in updates[-1][page.writer["columns"]]
+
+
+def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Events) -> None:
+    plain = page.open(visitor())
+    assert plain[page.shell.job] == ""
+    assert "Example run" in plain[page.shell.source]
+    assert page.sidebar.inputs[0] not in plain, "what the visitor typed before a reload is left alone"
+    job_id = pressed(page)
+    followed(page, job_id, "")
+    again = page.open(visitor(f"run={job_id}"))
+    assert again[page.shell.job] == job_id
+    assert page.shell.source not in again, "no flash of the example before the run's own result"
+    asked = page.open(visitor("sequences=9"))
+    assert asked[page.sidebar.controls["sequences"]] == 9
+
+
+def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
+    for query, sentence in (
+        ("run=gone", "no longer on this server"),
+        ("sequences=many", "sequences is 'many'"),
+    ):
+        opened = page.open(visitor(query))
+        assert "Example run" in opened[page.shell.source]
+        assert sentence in page.told[-1]  # type: ignore[attr-defined]
+
+
+def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
+    with pytest.raises(gr.Error, match="number is empty"):
+        page.generate(visitor(), "", "Hello", None, 0.0, 1.0)
+    with pytest.raises(gr.Error, match="Internal error"), events_module.told_to_user():
+        raise KeyError("/secret/path")
