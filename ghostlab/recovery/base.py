@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ghostlab.errors import ConfigError
 from ghostlab.model.standin import StandIn
 from ghostlab.recovery.data import FitData
-from ghostlab.spec import RecoverySpec
+from ghostlab.spec import Option as Option  # noqa: PLC0414 - methods take it from here
+from ghostlab.spec import RecoverySpec, check_options
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,6 @@ class BlockFit:
     first_apart: bool = False
     details: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Option:
-    """A further option of a method: what it decides, and the values it takes (none: any text)."""
-
-    help: str
-    choices: tuple[str, ...] = ()
 
 
 RIDGE = Option("auto (cross-validated), a number relative to the mean diagonal, or abs:NUMBER")
@@ -82,12 +74,4 @@ class Method:
         asked = {**({} if spec.rank is None else {"rank": str(spec.rank)}), **dict(spec.options)}
         if spec.ridge != "auto":
             asked["ridge"] = spec.ridge
-        for name, value in asked.items():
-            if name not in self.options:
-                has = f"It has: {', '.join(self.options)}." if self.options else "It has none."
-                raise ConfigError(f"'{self.name}' has no option '{name}'.", has)
-            choices = self.options[name].choices
-            if choices and value not in choices:
-                raise ConfigError(
-                    f"'{name}={value}' is not known to '{self.name}'.", f"Choose from: {', '.join(choices)}."
-                )
+        check_options(self.name, self.options, asked)

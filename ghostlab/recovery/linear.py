@@ -7,11 +7,11 @@ from typing import cast
 from torch import Tensor
 
 from ghostlab.calibration.moments import BlockMoments, Moments, Weighting, total
+from ghostlab.calibration.solve import choose_ridge, solve
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.lowrank import Factors, reduced_rank, truncated_svd
-from ghostlab.recovery.solve import choose_ridge, solve
 from ghostlab.spec import RecoverySpec
 
 

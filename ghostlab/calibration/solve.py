@@ -1,0 +1,144 @@
+"""Least squares from second moments: ridge, minimum norm, and a ridge chosen by cross-validation.
+
+All of it is float64 and works on C x C matrices only. With G = X'X, R = X'D and one eigendecomposition
+G = V diag(g) V', the whole ridge path M(l) = V diag(1 / (g + l)) V'R is at hand, and its squared error on
+other tokens with moments G', R', t' is t' - 2 <M, R'> + <M, G'M>, which in that basis costs C^2 per ridge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ghostlab.calibration.moments import Moments, total
+from ghostlab.errors import NumericsError
+from ghostlab.spec import parse_ridge
+
+RELATIVE_RIDGES = tuple(10.0 ** (exponent / 2) for exponent in range(-16, 1))
+"""Candidates of the cross-validation, relative to the mean diagonal of G: 1e-8 to 1."""
+
+UNVALIDATED_RIDGE = 1e-4
+"""Used when there is one fold only and nothing can be left out."""
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """A chosen ridge: added to the diagonal of G.
+
+    Attributes:
+        added: What is added, in squared units of the state.
+        relative: The same over the mean diagonal tr(G) / C.
+        curve: Cross-validated explained share per candidate of :data:`RELATIVE_RIDGES`, if validated.
+        warning: What the user should know about the choice, or nothing.
+    """
+
+    added: float
+    relative: float
+    curve: tuple[float, ...] = ()
+    warning: str = ""
+
+
+def choose_ridge(
+    setting: str, folds: Sequence[Moments], *, centre: bool, validations: int | None = None
+) -> Ridge:
+    """Read a ridge setting (see :class:`~ghostlab.spec.RecoverySpec`); cross-validate when it is ``auto``.
+
+    Args:
+        setting: ``auto``, a relative number, or ``abs:NUMBER``.
+        folds: Moments per fold of documents.
+        centre: Whether an unpenalised bias is fitted along, so that G is taken about the mean.
+        validations: How many folds are left out in turn; default all of them.
+    """
+    kind, value = parse_ridge(setting)
+    moments = total(folds)
+    gram = moments.centred().gram if centre else moments.gram
+    scale = float(gram.trace()) / moments.width
+    if kind == "absolute":
+        return Ridge(value, value / scale if scale else 0.0)
+    if kind == "relative":
+        return Ridge(value * scale, value)
+    if len(folds) < 2:
+        return Ridge(
+            UNVALIDATED_RIDGE * scale,
+            UNVALIDATED_RIDGE,
+            warning="One calibration sequence leaves nothing to validate the ridge on; it is fixed at 1e-4.",
+        )
+    left_out = folds[:validations]
+    errors = cross_validate(folds, left_out, centre=centre)
+    best = RELATIVE_RIDGES[int(errors.argmin())]
+    gap = sum(_gap(moments - fold, fold, centre=centre) for fold in left_out)
+    explained = tuple((1 - errors / gap).tolist()) if gap else ()
+    return Ridge(best * scale, best, explained)
+
+
+def cross_validate(folds: Sequence[Moments], tests: Sequence[Moments], *, centre: bool) -> Tensor:
+    """Squared error on ``tests[k]`` of the fit on all ``folds`` but the k-th, summed over the tests.
+
+    Args:
+        folds: Moments per fold of documents; at least two.
+        tests: What each fit is tried on: the fold left out, or some of its tokens; of the first folds or all.
+        centre: Whether an unpenalised bias is fitted along.
+
+    Returns:
+        One sum per candidate of :data:`RELATIVE_RIDGES`.
+    """
+    whole = total(folds)
+    pairs = zip(folds, tests, strict=False)
+    errors = [_held_out_errors(whole - fold, test, centre=centre) for fold, test in pairs]
+    return torch.stack(errors).sum(0)
+
+
+def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
+    """M = (G + ridge I)^-1 R, or the minimum-norm least-squares solution G^+ R when ``ridge`` is 0.
+
+    Args:
+        gram: G, [C, C], symmetric positive semidefinite, float64.
+        cross: R, [C, K], float64.
+        ridge: What is added to the diagonal.
+
+    Raises:
+        NumericsError: If the moments hold NaN or infinity.
+    """
+    if not (torch.isfinite(gram).all() and torch.isfinite(cross).all()):
+        raise NumericsError("The calibration moments hold NaN or infinity.", "Load the model in float32.")
+    if ridge > 0:
+        shifted = gram + ridge * torch.eye(gram.shape[0], dtype=gram.dtype, device=gram.device)
+        factor, failed = torch.linalg.cholesky_ex(shifted)
+        if not failed:
+            return torch.cholesky_solve(cross, factor)
+    values, vectors = torch.linalg.eigh(gram)
+    # eigenvalues below rounding error of the largest are zero: directions that no token has
+    floor = values[-1].clamp(min=0) * gram.shape[0] * torch.finfo(gram.dtype).eps
+    inverse = torch.where(values > floor, 1 / (values + ridge), torch.zeros_like(values))
+    least: Tensor = vectors @ (inverse[:, None] * (vectors.T @ cross))
+    return least
+
+
+def _held_out_errors(train: Moments, test: Moments, *, centre: bool) -> Tensor:
+    """||X M(l) + b(l) - D||^2 on ``test`` for every candidate l, fitted on ``train``; [ridges]."""
+    train, test = _about_training_mean(train, test, centre=centre)
+    values, vectors = torch.linalg.eigh(train.gram)
+    values = values.clamp(min=0)
+    scale = train.gram.trace() / train.width
+    projected = vectors.T @ train.cross
+    linear = (projected * (vectors.T @ test.cross)).sum(1)
+    quadratic = (vectors.T @ test.gram @ vectors) * (projected @ projected.T)
+    ridges = torch.tensor(RELATIVE_RIDGES, dtype=values.dtype, device=values.device)
+    weights = 1 / (values + ridges[:, None] * scale)
+    errors: Tensor = test.total - 2 * weights @ linear + ((weights @ quadratic) * weights).sum(1)
+    return errors
+
+
+def _gap(train: Moments, test: Moments, *, centre: bool) -> float:
+    return _about_training_mean(train, test, centre=centre)[1].total
+
+
+def _about_training_mean(train: Moments, test: Moments, *, centre: bool) -> tuple[Moments, Moments]:
+    """With a bias fitted along, both sets are seen from the training mean, where that bias is zero."""
+    if not centre:
+        return train, test
+    x, change = train.x / train.count, train.change / train.count
+    return train.about(x, change), test.about(x, change)
