@@ -103,7 +103,7 @@ def row(criterion: Criterion) -> str:
     )
     cells = (
         f"`{criterion.name}`",
-        f"${criterion.formula}$".replace("|", r"\vert "),
+        f"${criterion.formula}$".replace("|", r"\vert{}"),
         criterion.unit,
         criterion.reads,
         criterion.cost,
