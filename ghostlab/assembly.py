@@ -121,12 +121,13 @@ def cut_info(cut: Cut, depth: int) -> CutInfo:
 
 
 def selection_info(criterion: str, scores: CriterionScores) -> SelectionInfo:
-    """How the criterion saw every candidate."""
+    """How the criterion saw every candidate that it scored."""
+    scored = [(b, v) for b, v in zip(scores.candidates, scores.values, strict=True) if math.isfinite(v)]
     return SelectionInfo(
         criterion=criterion,
         convention=scores.convention,
-        labels=[str(block) for block in scores.candidates],
-        scores=list(scores.values),
+        labels=[str(block) for block, _ in scored],
+        scores=[value for _, value in scored],
         lower_is_better=True,
         chosen=str(scores.cut),
     )

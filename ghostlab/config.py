@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from ghostlab.cut import parse_cut
 from ghostlab.errors import ConfigError
 from ghostlab.settings import Settings
-from ghostlab.spec import RecoverySpec, parse_ridge
+from ghostlab.spec import CriterionSpec, RecoverySpec, parse_ridge
 
 BosPolicy = Literal["auto", "always", "never"]
 
@@ -53,7 +53,9 @@ class RunConfig:
     drop: str | None = _setting(
         "20:25", "Blocks to drop, start:stop with stop not included: 20:25 or 10:12,20:25."
     )
-    select: str | None = _setting(None, "Let this criterion choose the blocks instead of --drop.")
+    select: str | None = _setting(
+        None, "Let this criterion choose the blocks instead of --drop: CRITERION[,option=value]."
+    )
     count: int = _setting(5, "How many blocks the criterion drops.")
     recover: tuple[RecoverySpec, ...] = _setting(
         (RecoverySpec("ghost"), RecoverySpec("affine")),
@@ -84,6 +86,8 @@ class RunConfig:
             )
         if self.drop is not None:
             parse_cut(self.drop)
+        if self.select is not None:
+            CriterionSpec.parse(self.select)
         for spec in self.recoveries():
             parse_ridge(spec.ridge)
             if spec.rank is not None and spec.rank < 1:
@@ -145,6 +149,8 @@ class RunConfig:
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         if known.get("select") and "drop" not in known:
             known["drop"] = None  # naming a criterion replaces the default blocks
+        if isinstance(known.get("select"), str) and known["select"]:
+            known["select"] = str(CriterionSpec.parse(known["select"]))  # one spelling, one run
         if "recover" in known:
             known["recover"] = _read_recover(known["recover"])
         try:

@@ -27,7 +27,8 @@ from ghostlab.measure import measure
 from ghostlab.model.export import pack, unpack
 from ghostlab.model.lm import Model
 from ghostlab.progress import CancelToken, Progress, ProgressSink
-from ghostlab.pruning.selection import find_criterion, score
+from ghostlab.pruning.selection import resolve as resolve_criterion
+from ghostlab.pruning.selection import score
 from ghostlab.records import Baseline, Generation, SelectionInfo
 from ghostlab.recovery.fitting import Fit, apply, fit
 from ghostlab.recovery.registry import resolve
@@ -125,7 +126,7 @@ class Lab:
         config.check(self.settings)
         resolve(config.recover, config.rank, config.ridge)
         if config.select is not None:
-            find_criterion(config.select)
+            resolve_criterion(config.select)
 
     def _measure(
         self, config: RunConfig, model: Model, progress: Progress

@@ -1,4 +1,4 @@
-"""A recovery as it is asked for: ``ghost`` or ``ghost,rank=64,ridge=abs:1e-6,weight=relative``."""
+"""Recoveries and criteria as they are asked for: ``ghost,rank=64``, ``shortgpt,convention=flat``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,26 @@ from typing import Any, Literal
 from ghostlab.errors import ConfigError
 
 _RANK = re.compile(r"[0-9]{1,6}")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a method or criterion.
+
+    Attributes:
+        help: What it decides.
+        choices: The values it takes; none for any text.
+        default: Its value when it is not given.
+        least: Set for an option that is a whole number: the smallest one.
+        number: Set for an option that is a positive number: its default, whole or not.
+    """
+
+    help: str
+    choices: tuple[str, ...] = ()
+    default: str = ""
+    least: int | None = None
+    number: int | float | None = None
 
 
 @dataclass(frozen=True)
@@ -79,9 +99,66 @@ class RecoverySpec:
         Raises:
             ConfigError: If it is not of that form.
         """
-        method, *options = [part.strip() for part in text.split(",")]
-        pairs = [option.partition("=") for option in options]
-        return cls.of(method, {name.strip(): value.strip() for name, _, value in pairs})
+        return cls.of(*_split(text))
+
+
+@dataclass(frozen=True)
+class CriterionSpec:
+    """A criterion of the registry and its options, sorted by name; text form as that of a recovery."""
+
+    name: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return ",".join([self.name, *(f"{name}={value}" for name, value in self.options)])
+
+    @classmethod
+    def parse(cls, text: str) -> CriterionSpec:
+        """Read ``shortgpt`` or ``shortgpt,convention=flat``.
+
+        Raises:
+            ConfigError: If it is not of that form.
+        """
+        criterion, options = _split(text)
+        for name, value in options.items():
+            if not name or not value:
+                raise ConfigError(
+                    f"'{name}={value[:40]}' is no option of a criterion.",
+                    "Write for example shortgpt,convention=flat.",
+                )
+        return cls(criterion, tuple(sorted(options.items())))
+
+
+def _split(text: str) -> tuple[str, dict[str, str]]:
+    """``NAME,option=value,...`` as name and options."""
+    name, *options = [part.strip() for part in text.split(",")]
+    pairs = [option.partition("=") for option in options]
+    return name, {option.strip(): value.strip() for option, _, value in pairs}
+
+
+def check_options(owner: str, declared: Mapping[str, Option], asked: Mapping[str, str]) -> None:
+    """Raise ConfigError if ``asked`` names an option that ``owner`` lacks or a value it does not take."""
+    for name, value in asked.items():
+        if name not in declared:
+            has = f"It has: {', '.join(declared)}." if declared else "It has none."
+            raise ConfigError(f"'{owner}' has no option '{name}'.", has)
+        choices, least = declared[name].choices, declared[name].least
+        shown = f"'{name}={value[:40]}' is not known to '{owner}'."
+        if choices and value not in choices:
+            raise ConfigError(shown, f"Choose from: {', '.join(choices)}.")
+        if least is not None and not (_NUMBER.fullmatch(value) and int(value) >= least):
+            raise ConfigError(shown, f"Use a whole number of at least {least}.")
+        number = declared[name].number
+        if number is not None and not _positive(value, type(number)):
+            kind = "whole number" if isinstance(number, int) else "number"
+            raise ConfigError(shown, f"Use a positive {kind}, for example {number}.")
+
+
+def _positive(text: str, kind: type[int] | type[float]) -> bool:
+    try:
+        return 0 < kind(text) < math.inf
+    except ValueError:
+        return False
 
 
 def parse_ridge(text: str) -> tuple[Literal["auto", "relative", "absolute"], float]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -21,6 +22,8 @@ from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows, make_windows
 
 FOLDS = 5
+MOMENT_BYTES = 512 << 20
+"""Memory for the moments of many blocks that are looked at once each."""
 StateBatch = tuple[slice, dict[int, Tensor]]
 """Some windows, and their states [B, T, C] by boundary."""
 
@@ -86,13 +89,30 @@ class Calibration:
         blocks = tuple(blocks)
         missing = [block for block in blocks if (block, weighting) not in self._moments]
         if missing:
-            fresh = {block: self.empty_moments(block, weighting) for block in missing}
-            edges = {edge for block in missing for edge in (block.start, block.stop)}
-            for rows, states in self.states(edges, progress, "Collecting moments at the boundaries"):
-                for block, moments in fresh.items():
-                    moments.add(states[block.start], states[block.stop], self.windows.fold[rows])
+            fresh = self._collect(missing, weighting, progress)
             self._moments |= {(block, weighting): moments for block, moments in fresh.items()}
         return {block: self._moments[block, weighting] for block in blocks}
+
+    def each_moments(
+        self, blocks: Sequence[Block], progress: Progress = SILENT
+    ) -> Iterator[tuple[Block, BlockMoments]]:
+        """Moments of many blocks, some at a time so that they fit in memory; none of them is kept."""
+        size = 16 * self.folds * self.model.width**2
+        group = max(1, MOMENT_BYTES // size)
+        for start in range(0, len(blocks), group):
+            part = blocks[start : start + group]
+            step = progress.part(start / len(blocks), (start + len(part)) / len(blocks))
+            yield from self._collect(part, "none", step).items()
+
+    def some(self, count: int, *, fold: int | None = None) -> Calibration:
+        """The same model on ``count`` of the windows, spread evenly over them or over those of one fold."""
+        folds = self.windows.fold
+        rows = (folds == (folds if fold is None else fold)).nonzero()[:, 0]
+        count = min(count, len(rows))
+        chosen = rows[[i * len(rows) // count for i in range(count)]]
+        picked = {name: getattr(self.windows, name)[chosen] for name in ("ids", "fold", "bytes")}
+        windows = replace(self.windows, **picked)
+        return Calibration(self.model, windows, batch=self.batch, state_bytes=self._store.budget)
 
     def empty_moments(self, block: Block, weighting: Weighting = "none") -> BlockMoments:
         """Moments to be filled, on the model's device unless that has no float64 (Apple MPS)."""
@@ -102,12 +122,23 @@ class Calibration:
     def similarity(self, progress: Progress = SILENT) -> Similarity:
         """Similarities between all boundaries, from one pass over the whole stack."""
         if self._similarity is None:
-            similarity = Similarity.empty(self.model.depth)
+            similarity = Similarity(self.model.depth)
             every = range(self.model.depth + 1)
             for _, states in self.states(every, progress, "Comparing the states at all boundaries"):
                 similarity.add(states)
             self._similarity = similarity
         return self._similarity
+
+    def _collect(
+        self, blocks: Sequence[Block], weighting: Weighting, progress: Progress
+    ) -> dict[Block, BlockMoments]:
+        """Moments of blocks from one pass that stops at the last block's end."""
+        fresh = {block: self.empty_moments(block, weighting) for block in blocks}
+        edges = {edge for block in blocks for edge in (block.start, block.stop)}
+        for rows, states in self.states(edges, progress, "Collecting moments at the boundaries"):
+            for block, moments in fresh.items():
+                moments.add(states[block.start], states[block.stop], self.windows.fold[rows])
+        return fresh
 
     def _compute(
         self, wanted: set[int], missing: set[int], progress: Progress, message: str

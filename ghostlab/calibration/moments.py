@@ -192,9 +192,12 @@ class BlockMoments:
         """Moments of all tokens, or of all but the first of each window."""
         return total(self.folds(first=first))
 
-    def first_changes(self) -> Tensor:
-        """Changes of the first token of each window, [windows, C], float32."""
-        return torch.cat(self.special_change)[torch.cat(self.special_first)]
+    def first_changes(self, *, without: int | None = None) -> Tensor:
+        """Changes of the first token of each window, [windows, C], float32; ``without`` leaves a fold out."""
+        take = torch.cat(self.special_first)
+        if without is not None:
+            take = take & (torch.cat(self.special_fold) != without).to(take.device)
+        return torch.cat(self.special_change)[take]
 
     def first_change(self) -> Tensor:
         """Their mean, [C], float64."""

@@ -1,43 +1,50 @@
 """How alike the states at two boundaries are, under each convention that the field uses.
 
 The convention changes which blocks are chosen, so all three are accumulated in one pass:
-``token`` averages the cosine over tokens, ``last`` looks at the last token of each window, ``flat`` takes one
-cosine of whole matrices (dominated by massive tokens).
+``token`` averages over tokens, ``last`` over the last tokens of the windows, ``flat`` takes one cosine of
+whole matrices (dominated by massive tokens).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+
+Convention = Literal["token", "last", "flat"]
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
 _CHUNK = 512
 
 
 @dataclass
-class Similarity:
-    """Sums for all pairs of the L + 1 boundaries, float64.
+class _Pairs:
+    """Cosines and angles (arccos / pi) of all pairs of boundaries, summed over ``count`` tokens, float64."""
 
-    Attributes:
-        tokens, windows: How many were seen.
-        cosine: per-token cosine, summed, [L + 1, L + 1].
-        angle: arccos / pi of the last token of each window, summed.
-        inner: inner products <X_i, X_j>_F.
-    """
-
-    tokens: int
-    windows: int
     cosine: Tensor
     angle: Tensor
-    inner: Tensor
+    count: int = 0
 
-    @classmethod
-    def empty(cls, depth: int) -> Similarity:
-        """Before any batch was seen."""
+    def add(self, states: Tensor) -> None:
+        """Take in the states [N, L + 1, C] of some tokens."""
+        unit = torch.nn.functional.normalize(states, dim=-1)
+        cosine = (unit @ unit.transpose(1, 2)).clamp(-1, 1)
+        self.cosine += cosine.sum(0).double().cpu()
+        self.angle += (cosine.arccos() / torch.pi).sum(0).double().cpu()
+        self.count += len(states)
+
+
+class Similarity:
+    """Similarities between all pairs of the ``depth`` + 1 boundaries of a model."""
+
+    def __init__(self, depth: int) -> None:
         zeros = torch.zeros(depth + 1, depth + 1, dtype=torch.float64)
-        return cls(0, 0, zeros.clone(), zeros.clone(), zeros.clone())
+        self._token = _Pairs(zeros.clone(), zeros.clone())
+        self._last = _Pairs(zeros.clone(), zeros.clone())
+        self._inner = zeros.clone()
 
     def add(self, states: Mapping[int, Tensor]) -> None:
         """Take in the states [B, T, C] of a batch at boundaries 0 .. L."""
@@ -46,28 +53,24 @@ class Similarity:
             chunk = torch.stack(
                 [states[b].flatten(0, 1)[start : start + _CHUNK].float() for b in boundaries], dim=1
             )
-            self.inner += torch.einsum("nic,njc->ij", chunk, chunk).double().cpu()
-            self.cosine += _pairwise_cosine(chunk).sum(0).double().cpu()
-            self.tokens += chunk.shape[0]
-        last = torch.stack([states[b][:, -1].float() for b in boundaries], dim=1)
-        self.angle += (_pairwise_cosine(last).clamp(-1, 1).arccos() / torch.pi).sum(0).double().cpu()
-        self.windows += last.shape[0]
+            self._inner += torch.einsum("nic,njc->ij", chunk, chunk).double().cpu()
+            self._token.add(chunk)
+        self._last.add(torch.stack([states[b][:, -1].float() for b in boundaries], dim=1))
 
-    def mean_cosine(self) -> Tensor:
-        """E_t cos(x_i, x_j), [L + 1, L + 1]."""
-        return self.cosine / self.tokens
+    def cosine(self, convention: Convention) -> Tensor:
+        """Mean cosine of x_i and x_j, [L + 1, L + 1]; ``flat``: <X_i, X_j>_F / (||X_i||_F ||X_j||_F)."""
+        if convention == "flat":
+            norm = self._inner.diagonal().sqrt()
+            return (self._inner / torch.outer(norm, norm)).clamp(-1, 1)
+        pairs = self._pairs(convention)
+        return pairs.cosine / pairs.count
 
-    def mean_angle(self) -> Tensor:
-        """Mean angular distance of the last token, in units of pi, [L + 1, L + 1]."""
-        return self.angle / self.windows
+    def angle(self, convention: Convention) -> Tensor:
+        """Mean of arccos(cos(x_i, x_j)) / pi, [L + 1, L + 1]; ``flat``: that of the one cosine."""
+        if convention == "flat":
+            return self.cosine("flat").arccos() / torch.pi
+        pairs = self._pairs(convention)
+        return pairs.angle / pairs.count
 
-    def flat_cosine(self) -> Tensor:
-        """<X_i, X_j> / (||X_i|| ||X_j||) of whole matrices, [L + 1, L + 1]."""
-        norm = self.inner.diagonal().sqrt()
-        return self.inner / torch.outer(norm, norm)
-
-
-def _pairwise_cosine(states: Tensor) -> Tensor:
-    """[N, B, C] -> cosines between boundaries, [N, B, B]."""
-    unit = torch.nn.functional.normalize(states, dim=-1)
-    return unit @ unit.transpose(1, 2)
+    def _pairs(self, convention: Convention) -> _Pairs:
+        return self._last if convention == "last" else self._token

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from ghostlab.evaluation.tokens import TokenScores
+from ghostlab.model.likelihood import TokenScores
 from ghostlab.records import Metric, Scores
 
 RESAMPLES = 2000

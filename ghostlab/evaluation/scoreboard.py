@@ -14,8 +14,8 @@ from torch import Tensor
 from ghostlab.calibration.capture import LESS_MEMORY, Batch, passes
 from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.evaluation.metrics import summarise
-from ghostlab.evaluation.tokens import TokenScores, score_tokens
 from ghostlab.model.decoder import Trace
+from ghostlab.model.likelihood import TokenScores, score_tokens
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.records import Scores

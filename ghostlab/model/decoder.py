@@ -130,7 +130,7 @@ class Decoder:
             self.first_tokens.mask = first_attended(state.shape[:2], trace.mask, device=state.device)
         for index in range(start, stop):
             args, kwargs = trace.calls[index]
-            state = _hidden(self.blocks[index](state, *args, **kwargs))
+            state = hidden(self.blocks[index](state, *args, **kwargs))
         return state
 
     @torch.no_grad()
@@ -139,18 +139,21 @@ class Decoder:
         standin = map_before(self.receiver(boundary))
         return state if standin is None else standin(state)
 
-    @torch.no_grad()
     def run_tail(self, state: Tensor) -> Tensor:
-        """Final norm (and what else precedes the head) on the state of boundary L, [B, T, C]."""
-        for module in self.tail:
-            state = module(state)
-        return state
+        """Final norm (and what else precedes the head) on the state of boundary L, [B, T, C].
 
-    @torch.no_grad()
+        Differentiable, as the head is, with respect to a state that requires a gradient.
+        """
+        with _gradient_of(state):
+            for module in self.tail:
+                state = module(state)
+            return state
+
     def run_head(self, state: Tensor) -> Tensor:
         """Logits [B, T, V] of the output of :meth:`run_tail`, soft-capping and scaling included."""
-        logits: Tensor = self._head_only(inputs_embeds=state, use_cache=False).logits
-        return logits
+        with _gradient_of(state):
+            logits: Tensor = self._head_only(inputs_embeds=state, use_cache=False).logits
+            return logits
 
     @cached_property
     def _head_only(self) -> Any:
@@ -177,7 +180,12 @@ def _recorder(trace: Trace, boundary: int, *, keep: bool, stop: bool) -> Any:
     return hook
 
 
-def _hidden(output: Any) -> Tensor:
+def _gradient_of(state: Tensor) -> torch.set_grad_enabled:
+    """Keep a graph only where the caller asks for a gradient of ``state``."""
+    return torch.set_grad_enabled(torch.is_grad_enabled() and state.requires_grad)
+
+
+def hidden(output: Any) -> Tensor:
     """Blocks return a tensor or, in some families, a tuple that starts with it."""
     state: Tensor = output[0] if isinstance(output, tuple) else output
     return state

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
 
+from ghostlab.calibration.similarity import CONVENTIONS, Convention
 from ghostlab.cut import Block, Cut
+from ghostlab.errors import CutError, NumericsError
+from ghostlab.spec import Option, check_options
 
 if TYPE_CHECKING:
     from ghostlab.calibration.calibrate import Calibration
     from ghostlab.progress import Progress
+
+Options = Mapping[str, str]
+"""Every option of a criterion with its value, defaults filled in."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +25,9 @@ class Scores:
     """Scores of candidate blocks; those with the lowest are dropped first.
 
     Attributes:
-        candidates: Single layers, or contiguous blocks of the length asked for.
-        values: One score per candidate.
-        convention: How tokens were averaged, in words: conventions choose different blocks.
+        candidates: Single layers, or contiguous blocks of the length asked for: all that there are.
+        values: One score per candidate; NaN where a criterion did not look at one.
+        convention: What was averaged over, and who could not be chosen, in words.
         cut: What the criterion drops.
     """
 
@@ -32,16 +39,124 @@ class Scores:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One entry of the registry; ``score(calibration, count, progress)`` does the work."""
+    """One entry of the registry.
+
+    Attributes:
+        name: Registry name, as in ``--select NAME``.
+        title: Name for people.
+        summary: One sentence on what it does.
+        formula: The same in LaTeX; lower is dropped first.
+        unit: Whether it scores single layers, or contiguous blocks of the length asked for.
+        reads: What it looks at.
+        cost: Rough cost on ``w`` windows of a model of L layers, in passes over them.
+        source: Where it comes from.
+        score: Called with calibration, count, options and progress.
+        options: What can be asked of it, by name.
+    """
 
     name: str
     title: str
     summary: str
     formula: str
+    unit: Literal["layer", "block"]
+    reads: str
+    cost: str
     source: str
-    score: Callable[[Calibration, int, Progress], Scores]
+    score: Callable[[Calibration, int, Options, Progress], Scores]
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def settle(self, given: Mapping[str, str]) -> Options:
+        """The options given, checked, and the defaults of all others.
+
+        Raises:
+            ConfigError: If an option is unknown or does not take that value.
+        """
+        check_options(self.name, self.options, given)
+        return {name: given.get(name, option.default) for name, option in self.options.items()}
+
+
+def convention_option(default: Convention) -> Option:
+    """Which tokens a similarity is averaged over."""
+    return Option(
+        "tokens that are compared: each, the last of each window, or all as one", CONVENTIONS, default
+    )
+
+
+def convention_of(options: Options) -> Convention:
+    """The value of a :func:`convention_option`."""
+    return cast("Convention", options["convention"])
+
+
+def windows_option(default: int) -> Option:
+    """How much calibration text an expensive criterion reads."""
+    return Option("calibration windows that are read, spread evenly", default=str(default), least=1)
+
+
+def in_words(convention: Convention, what: str) -> str:
+    """How a similarity called ``what`` was averaged."""
+    return {
+        "token": f"{what} per token, averaged over tokens",
+        "last": f"{what} of the last token of each window, averaged over windows",
+        "flat": f"one {what} of the states of all tokens taken together",
+    }[convention]
+
+
+def score_layers(
+    values: Sequence[float], count: int, convention: str, *, spared: Collection[int] = ()
+) -> Scores:
+    """Scores of single layers: the lowest ``count`` that are not ``spared`` go, wherever they are.
+
+    Raises:
+        CutError: If fewer than ``count`` layers may go.
+        NumericsError: If a score is not a number.
+    """
+    check_spared(len(values), count, spared)
+    check_finite(values)
+    free = [layer for layer in range(len(values)) if layer not in spared]
+    cut = Cut.of_layers(free[index] for index in lowest([values[layer] for layer in free], count))
+    if spared:
+        convention += f"; never drops layers {', '.join(map(str, sorted(spared)))}"
+    return Scores(layers(len(values)), tuple(values), convention, cut)
+
+
+def check_spared(depth: int, count: int, spared: Collection[int]) -> None:
+    """Raise CutError if sparing these layers leaves fewer than ``count``."""
+    free = depth - len(spared)
+    if free < count:
+        raise CutError(
+            f"{count} of {depth} blocks cannot be dropped: this criterion spares {len(spared)} of them.",
+            f"Choose a count of at most {free}." if free > 0 else "Use a criterion that spares none.",
+        )
+
+
+def score_blocks(values: Sequence[float], count: int, convention: str) -> Scores:
+    """Scores of contiguous blocks of ``count`` layers by their start: the lowest goes.
+
+    Raises:
+        NumericsError: If a score is not a number.
+    """
+    check_finite(values)
+    blocks = tuple(Block(start, start + count) for start in range(len(values)))
+    (best,) = lowest(values, 1)
+    return Scores(blocks, tuple(values), convention, Cut((blocks[best],)))
+
+
+def layers(depth: int) -> tuple[Block, ...]:
+    """Every single layer as a block."""
+    return tuple(Block(layer, layer + 1) for layer in range(depth))
+
+
+def starts(depth: int, count: int) -> range:
+    """Where a contiguous block of ``count`` layers can start; the last one ends with the model."""
+    return range(depth - count + 1)
 
 
 def lowest(values: Sequence[float], count: int) -> list[int]:
     """Indices of the ``count`` lowest values; ties go to the earlier index."""
     return sorted(range(len(values)), key=lambda index: (values[index], index))[:count]
+
+
+def check_finite(values: Sequence[float]) -> None:
+    """Raise NumericsError if a score is not a number."""
+    if not all(map(math.isfinite, values)):
+        raise NumericsError("The scores of the criterion hold NaN or infinity.", "Load the model in float32.")

@@ -4,18 +4,56 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.errors import ConfigError, CutError
+from ghostlab.calibration.capture import LESS_MEMORY
+from ghostlab.errors import ConfigError, CutError, memory_errors
 from ghostlab.progress import SILENT, Progress
-from ghostlab.pruning import shortgpt, streamline
-from ghostlab.pruning.base import Criterion, Scores
+from ghostlab.pruning import (
+    angular,
+    js_divergence,
+    magnitude_l1,
+    magnitude_l1_plus,
+    magnitude_l2,
+    magnitude_l2_plus,
+    perplexity,
+    random,
+    recoverable,
+    recoverable_kl,
+    reverse_order,
+    shortgpt,
+    sleb,
+    streamline,
+    taylor,
+    taylor_plus,
+)
+from ghostlab.pruning.base import Criterion, Options, Scores
+from ghostlab.spec import CriterionSpec
 
 if TYPE_CHECKING:
     from ghostlab.calibration.calibrate import Calibration
     from ghostlab.cut import Cut
 
 CRITERIA: dict[str, Criterion] = {
-    criterion.name: criterion for criterion in (streamline.CRITERION, shortgpt.CRITERION)
+    criterion.name: criterion
+    for criterion in (
+        streamline.CRITERION,
+        shortgpt.CRITERION,
+        angular.CRITERION,
+        recoverable.CRITERION,
+        recoverable_kl.CRITERION,
+        perplexity.CRITERION,
+        sleb.CRITERION,
+        js_divergence.CRITERION,
+        taylor.CRITERION,
+        taylor_plus.CRITERION,
+        magnitude_l1.CRITERION,
+        magnitude_l1_plus.CRITERION,
+        magnitude_l2.CRITERION,
+        magnitude_l2_plus.CRITERION,
+        reverse_order.CRITERION,
+        random.CRITERION,
+    )
 }
+"""The criteria, in the order in which they are offered."""
 
 
 def find_criterion(name: str) -> Criterion:
@@ -29,27 +67,45 @@ def find_criterion(name: str) -> Criterion:
     return CRITERIA[name]
 
 
-def score(calib: Calibration, criterion: str, count: int, progress: Progress = SILENT) -> Scores:
+def resolve(asked: str | CriterionSpec) -> tuple[Criterion, Options]:
+    """The criterion that is asked for, as ``shortgpt`` or ``shortgpt,convention=flat``, and all its options.
+
+    Raises:
+        ConfigError: If the criterion is unknown or an option does not apply to it.
+    """
+    spec = asked if isinstance(asked, CriterionSpec) else CriterionSpec.parse(asked)
+    criterion = find_criterion(spec.name)
+    return criterion, criterion.settle(dict(spec.options))
+
+
+def score(
+    calib: Calibration, criterion: str | CriterionSpec, count: int, progress: Progress = SILENT
+) -> Scores:
     """Scores of every candidate, and the cut that they lead to.
 
     Args:
         calib: Calibration of the original model; selection never sees held-out text.
-        criterion: Registry name.
+        criterion: Registry name, with options if any: ``perplexity,windows=8``.
         count: How many blocks to drop.
+        progress: Told how far it is; a stop takes effect within a batch.
 
     Raises:
-        ConfigError: If the criterion is unknown.
-        CutError: If fewer than one block would go, or fewer than one would stay.
+        ConfigError: If the criterion is unknown or an option does not apply to it.
+        CutError: If fewer than one block would go, or fewer than one would stay, or the criterion spares too
+            many.
     """
-    entry = find_criterion(criterion)
+    entry, options = resolve(criterion)
     depth = calib.model.depth
     if not 0 < count < depth:
         raise CutError(
             f"{count} of {depth} blocks cannot be dropped.", f"Choose a count between 1 and {depth - 1}."
         )
-    return entry.score(calib, count, progress)
+    with memory_errors(LESS_MEMORY):
+        return entry.score(calib, count, options, progress)
 
 
-def select(calib: Calibration, criterion: str, count: int, progress: Progress = SILENT) -> Cut:
+def select(
+    calib: Calibration, criterion: str | CriterionSpec, count: int, progress: Progress = SILENT
+) -> Cut:
     """The cut of ``count`` blocks that ``criterion`` chooses; raises as :func:`score` does."""
     return score(calib, criterion, count, progress).cut

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.cut import Block, Cut
-from ghostlab.pruning.base import Criterion, Scores, lowest
+from ghostlab.pruning.base import (
+    Criterion,
+    Options,
+    Scores,
+    convention_of,
+    convention_option,
+    in_words,
+    score_layers,
+)
 
 if TYPE_CHECKING:
     from ghostlab.calibration.calibrate import Calibration
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
     """BI_l = 1 - E_t cos(x_l, x_{l+1}) for every layer, first and last included."""
-    cosine = calib.similarity(progress).mean_cosine()
-    layers = range(calib.model.depth)
-    values = tuple(1 - float(cosine[layer, layer + 1]) for layer in layers)
-    blocks = tuple(Block(layer, layer + 1) for layer in layers)
-    cut = Cut.of_layers(lowest(values, count))
-    return Scores(blocks, values, "cosine per token, averaged over tokens", cut)
+    convention = convention_of(options)
+    cosine = calib.similarity(progress).cosine(convention)
+    values = (1 - cosine.diagonal(offset=1)).tolist()
+    return score_layers(values, count, in_words(convention, "cosine"))
 
 
 CRITERION = Criterion(
@@ -27,6 +32,10 @@ CRITERION = Criterion(
     title="ShortGPT (Block Influence)",
     summary="Drops the layers that turn their input the least, wherever they are.",
     formula=r"\mathrm{BI}_l = 1 - \mathbb{E}_t \cos(x_{l,t},\, x_{l+1,t})",
+    unit="layer",
+    reads="states at all boundaries",
+    cost="1 forward",
     source="ShortGPT (2403.03853)",
     score=score,
+    options={"convention": convention_option("token")},
 )

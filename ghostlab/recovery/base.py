@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ghostlab.calibration.moments import Weighting
-from ghostlab.errors import ConfigError
 from ghostlab.model.standin import StandIn
 from ghostlab.recovery.data import FitData
-from ghostlab.spec import RecoverySpec
+from ghostlab.spec import Option as Option  # noqa: PLC0414 - methods take it from here
+from ghostlab.spec import RecoverySpec, check_options
 
 
 @dataclass(frozen=True)
@@ -33,35 +32,6 @@ class BlockFit:
     first_apart: bool = False
     details: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Option:
-    """A further option of a method.
-
-    Attributes:
-        help: What it decides.
-        choices: The values it takes, the default first; none where it is a number.
-        number: What kind of positive number it is, and its default; ``None`` where it is none.
-    """
-
-    help: str
-    choices: tuple[str, ...] = ()
-    number: int | float | None = None
-
-    def check(self, name: str, value: str) -> None:
-        """Raise ConfigError if ``value`` is not among the choices, or is no such number."""
-        if self.choices and value not in self.choices:
-            raise ConfigError(f"'{name}={value}' is not known.", f"Choose from: {', '.join(self.choices)}.")
-        if self.number is None:
-            return
-        try:
-            known = 0 < type(self.number)(value) < math.inf
-        except ValueError:
-            known = False
-        if not known:
-            kind = "whole number" if isinstance(self.number, int) else "number"
-            raise ConfigError(f"'{name}={value[:40]}' is no positive {kind}.", f"Default: {self.number}.")
 
 
 RIDGE = Option("auto (cross-validated), a number relative to the mean diagonal, or abs:NUMBER")
@@ -112,8 +82,4 @@ class Method:
         asked = {**({} if spec.rank is None else {"rank": str(spec.rank)}), **dict(spec.options)}
         if spec.ridge != "auto":
             asked["ridge"] = spec.ridge
-        for name, value in asked.items():
-            if name not in self.options:
-                has = f"It has: {', '.join(self.options)}." if self.options else "It has none."
-                raise ConfigError(f"'{self.name}' has no option '{name}'.", has)
-            self.options[name].check(name, value)
+        check_options(self.name, self.options, asked)

@@ -9,11 +9,11 @@ from typing import Any
 from torch import Tensor
 
 from ghostlab.calibration.moments import BlockMoments, Moments, total
+from ghostlab.calibration.solve import Ridge, choose_ridge, solve
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.recovery.base import BlockFit, weighting
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.lowrank import Factors, factor
-from ghostlab.recovery.solve import Ridge, choose_ridge, solve
 from ghostlab.spec import RecoverySpec
 
 

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import BlockMoments, Moments, total
+from ghostlab.calibration.solve import choose_ridge, solve
 from ghostlab.cut import Block
 from ghostlab.model.standin import AffineMap
 from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, Option, weighting
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import LinearFit, block_fit, least_squares
 from ghostlab.recovery.lowrank import Factors, factor
-from ghostlab.recovery.solve import choose_ridge, solve
 from ghostlab.spec import RecoverySpec
 
 BIAS = Option(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments, total
-from ghostlab.recovery.solve import choose_ridge, solve
+from ghostlab.calibration.solve import choose_ridge, solve
 
 WIDE = 1024
 """With more regressors than this one fold validates the ridge: each costs an eigendecomposition of K x K."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ghostlab.calibration.moments import total
+from ghostlab.calibration.solve import choose_ridge, solve
 from ghostlab.recovery.base import RIDGE, WEIGHTED, BlockFit, Method, weighting
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import scarcity
 from ghostlab.recovery.merged_mlp import MlpBefore, explained
-from ghostlab.recovery.solve import choose_ridge, solve
 from ghostlab.spec import RecoverySpec
 
 

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments, total
+from ghostlab.calibration.solve import RELATIVE_RIDGES, choose_ridge
 from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, weighting
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import fit_matrix
-from ghostlab.recovery.solve import RELATIVE_RIDGES, choose_ridge
 from ghostlab.spec import RecoverySpec
 
 

@@ -11,9 +11,9 @@ from ghostlab.analysis.operator import describe, tiles
 from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
 from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
+from ghostlab.calibration.solve import solve
 from ghostlab.cut import Block
 from ghostlab.model.standin import AffineMap
-from ghostlab.recovery.solve import solve
 from ghostlab.recovery.symmetric import best_symmetric
 
 pytestmark = pytest.mark.unit

@@ -77,11 +77,11 @@ def test_similarities_by_brute_force() -> None:
     for i, j in ((0, 1), (2, 5), (0, DEPTH)):
         a, b = states[i], states[j]
         cosine = torch.nn.functional.cosine_similarity(a, b, dim=-1)
-        assert float(found.mean_cosine()[i, j]) == pytest.approx(float(cosine.mean()), abs=1e-5)
+        assert float(found.cosine("token")[i, j]) == pytest.approx(float(cosine.mean()), abs=1e-5)
         angle = cosine[:, -1].clamp(-1, 1).arccos() / torch.pi
-        assert float(found.mean_angle()[i, j]) == pytest.approx(float(angle.mean()), abs=1e-4)
+        assert float(found.angle("last")[i, j]) == pytest.approx(float(angle.mean()), abs=1e-4)
         flat = torch.nn.functional.cosine_similarity(a.flatten(), b.flatten(), dim=0)
-        assert float(found.flat_cosine()[i, j]) == pytest.approx(float(flat), abs=1e-5)
+        assert float(found.cosine("flat")[i, j]) == pytest.approx(float(flat), abs=1e-5)
 
 
 @pytest.mark.parametrize("count", [1, 3, 5])

@@ -10,11 +10,11 @@ import torch
 from ghostlab.calibration.capture import passes
 from ghostlab.cut import parse_cut
 from ghostlab.errors import Cancelled, ConfigError
-from ghostlab.evaluation import tokens
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.metrics import resamples, summarise
 from ghostlab.evaluation.scoreboard import Scoreboard, score
-from ghostlab.evaluation.tokens import TokenScores
+from ghostlab.model import likelihood
+from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.lm import Model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from tests.helpers.lm import tiny_lm, tiny_windows
@@ -35,7 +35,7 @@ def variants_of(model: Model) -> list[Model]:
 
 @pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
 def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "LOGIT_BYTES", 4 * 96 * 7)  # seven tokens per chunk
+    monkeypatch.setattr(likelihood, "LOGIT_BYTES", 4 * 96 * 7)  # seven tokens per chunk
     model, windows = tiny_lm(family), tiny_windows(count=5)
     variants = variants_of(model)
     board = Scoreboard(model, variants)

@@ -9,13 +9,13 @@ import pytest
 import torch
 from scipy.linalg import orthogonal_procrustes
 
+from ghostlab.calibration.solve import RELATIVE_RIDGES
 from ghostlab.errors import ConfigError
 from ghostlab.model.standin import AffineMap
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.hadamard import rotation
 from ghostlab.recovery.registry import METHODS, resolve
-from ghostlab.recovery.solve import RELATIVE_RIDGES
 from ghostlab.recovery.symmetric import best_symmetric
 from ghostlab.spec import RecoverySpec
 from tests.helpers.given import GivenData
@@ -289,8 +289,8 @@ def test_diagonal_maps_are_stored_and_counted_as_such(given: GivenData) -> None:
     ("text", "says"),
     [
         ("scalar,estimator=median", "ls, norm, ratio"),
-        ("replaceme_cosine,epochs=2.5", "no positive whole number"),
-        ("replaceme_cosine,lr=0", "no positive number"),
+        ("replaceme_cosine,epochs=2.5", "Use a positive whole number"),
+        ("replaceme_cosine,lr=0", "Use a positive number"),
         ("mean_shift,rank=3", "no option 'rank'"),
     ],
 )

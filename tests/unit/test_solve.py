@@ -7,11 +7,11 @@ import torch
 from sklearn.linear_model import Ridge
 
 from ghostlab.calibration.moments import Moments, total
+from ghostlab.calibration.solve import RELATIVE_RIDGES, choose_ridge, solve
 from ghostlab.errors import ConfigError, NumericsError
 from ghostlab.recovery.linear import fit_linear
 from ghostlab.recovery.lowrank import reduced_rank, truncated_svd
 from ghostlab.recovery.registry import METHODS, find_method, resolve
-from ghostlab.recovery.solve import RELATIVE_RIDGES, choose_ridge, solve
 from ghostlab.spec import RecoverySpec
 from tests.helpers.given import GivenData
 

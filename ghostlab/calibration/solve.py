@@ -86,6 +86,23 @@ def choose_ridge(
     return Ridge(best * scale, best, explained)
 
 
+def cross_validate(folds: Sequence[Moments], tests: Sequence[Moments], *, centre: bool) -> Tensor:
+    """Squared error on ``tests[k]`` of the fit on all ``folds`` but the k-th, summed over the tests.
+
+    Args:
+        folds: Moments per fold of documents; at least two.
+        tests: What each fit is tried on: the fold left out, or some of its tokens.
+        centre: Whether an unpenalised bias is fitted along.
+
+    Returns:
+        One sum per candidate of :data:`RELATIVE_RIDGES`.
+    """
+    whole = total(folds)
+    pairs = zip(folds, tests, strict=True)
+    errors = [held_out_errors(*_about_training_mean(whole - fold, t, centre=centre)) for fold, t in pairs]
+    return torch.stack(errors).sum(0)
+
+
 def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
     """M = (G + ridge I)^-1 R, or the minimum-norm least-squares solution G^+ R when ``ridge`` is 0.
 

@@ -6,11 +6,13 @@ variant is compared with them while they are there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy, pad
 
 from ghostlab.model.decoder import Decoder
 
@@ -69,6 +71,64 @@ def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Ten
             column.append(_stack(nll, divergence.clamp(min=0), logits.argmax(-1) == favourite))
     shape = (ids.shape[0], ids.shape[1] - 1)
     return [_unstack(torch.cat(column, dim=1), shape) for column in columns]
+
+
+def token_nll(decoder: Decoder, final: Tensor, ids: Tensor) -> Tensor:
+    """Negative log-likelihood of each predicted token, [B, T - 1], float32 on the CPU.
+
+    Args:
+        decoder: Whose head is used.
+        final: What the head is given, [B, T, C].
+        ids: Token ids [B, T].
+    """
+    targets, states = ids[:, 1:].flatten(), final[:, :-1].flatten(0, 1)
+    parts = [
+        cross_entropy(_logits(decoder, states[rows]), targets[rows], reduction="none").cpu()
+        for rows in _chunks(len(targets), int(decoder.hf.config.vocab_size))
+    ]
+    return torch.cat(parts).reshape(len(ids), -1)
+
+
+def nll_gradient(decoder: Decoder, state: Tensor, ids: Tensor) -> Tensor:
+    """Gradient of the summed negative log-likelihood with respect to the state of boundary L, [B, T, C]."""
+    targets = ids[:, 1:].flatten()
+    with torch.enable_grad():
+        given = state.detach().requires_grad_()
+        final = decoder.run_tail(given)
+        states = final[:, :-1].flatten(0, 1).detach()
+        pull = torch.zeros_like(states)
+        for rows in _chunks(len(targets), int(decoder.hf.config.vocab_size)):
+            part = states[rows].requires_grad_()
+            nll = cross_entropy(_logits(decoder, part), targets[rows], reduction="sum")
+            (pull[rows],) = torch.autograd.grad(nll, part)
+        pull = pad(pull.reshape(len(ids), -1, final.shape[-1]), (0, 0, 0, 1))  # the last token predicts none
+        (gradient,) = torch.autograd.grad(final, given, pull)
+    return gradient
+
+
+@torch.no_grad()
+def js_sums(decoder: Decoder, reference: Tensor, others: Sequence[Tensor]) -> Iterator[Tensor]:
+    """Jensen-Shannon divergences of next-token distributions, in nats, summed over one chunk of tokens each.
+
+    Args:
+        decoder: Whose head is used.
+        reference: What the original's head is given, [B, T, C]; its last token is left out.
+        others: The same for what is compared with it.
+
+    Yields:
+        One sum per entry of ``others``, float64 on the CPU, for each chunk.
+    """
+    flat = [final[:, :-1].flatten(0, 1) for final in (reference, *others)]
+    for rows in _chunks(len(flat[0]), int(decoder.hf.config.vocab_size)):
+        p = _logits(decoder, flat[0][rows]).log_softmax(-1)
+        sums = [_js(p, _logits(decoder, states[rows]).log_softmax(-1)) for states in flat[1:]]
+        yield torch.stack(sums).double().cpu()
+
+
+def _js(p: Tensor, q: Tensor) -> Tensor:
+    """JS of log-probabilities [N, V], summed over N: (KL(p || m) + KL(q || m)) / 2 with m = (p + q) / 2."""
+    middle = torch.logaddexp(p, q) - math.log(2)
+    return (p.exp() * (p - middle) + q.exp() * (q - middle)).sum() / 2
 
 
 def _logits(decoder: Decoder, states: Tensor) -> Tensor:

@@ -1,0 +1,39 @@
+"""Recoverable: the block that a linear map replaces best, whatever dropping it plainly would do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ghostlab.cut import Block
+from ghostlab.pruning.base import Criterion, Options, Scores, score_blocks, starts
+from ghostlab.pruning.split_fit import errors_left
+
+if TYPE_CHECKING:
+    from ghostlab.calibration.calibrate import Calibration
+    from ghostlab.progress import Progress
+
+
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+    """Held-out relative error that ghost_sink leaves on ordinary tokens, for every start s."""
+    blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
+    return score_blocks(errors_left(calib, blocks, progress), count, tokens_in_words(calib))
+
+
+def tokens_in_words(calib: Calibration) -> str:
+    """On which tokens the error is taken."""
+    tried = f"cross-validated over {calib.folds} folds" if calib.folds > 1 else "on the fitted tokens"
+    return f"relative error on tokens that are neither first nor massive, {tried}"
+
+
+CRITERION = Criterion(
+    name="recoverable",
+    title="Recoverable error",
+    summary="Drops the contiguous block that an affine map, with first tokens apart, replaces best.",
+    formula=r"\lVert \hat Y - Y \rVert_F / \lVert Y \rVert_F \text{ held out, ordinary tokens, } "
+    r"\hat Y = X + X M + b",
+    unit="block",
+    reads="moments before and behind every block",
+    cost="1 forward",
+    source="Ghostlab",
+    score=score,
+)

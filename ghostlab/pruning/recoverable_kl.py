@@ -1,0 +1,81 @@
+"""Recoverable KL: of the blocks that a map replaces best, the one after which predictions change least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+from ghostlab.cut import Block, Cut
+from ghostlab.model.likelihood import score_tokens
+from ghostlab.model.standin import AffineMap
+from ghostlab.pruning.base import Criterion, Options, Scores, check_finite, lowest, starts, windows_option
+from ghostlab.pruning.split_fit import errors_left, split_fit
+from ghostlab.spec import Option
+
+if TYPE_CHECKING:
+    from ghostlab.calibration.calibrate import Calibration
+    from ghostlab.progress import Progress
+
+
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+    """KL to the original after recovery, for the best few blocks by recoverable error; NaN for the others."""
+    blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
+    errors = errors_left(calib, blocks, progress.part(0.0, 0.6))
+    check_finite(errors)
+    shortlist = [blocks[index] for index in sorted(lowest(errors, int(options["candidates"])))]
+    test = calib.folds - 1
+    maps = {
+        block: split_fit(moments, test if test else None)
+        for block, moments in calib.each_moments(shortlist, progress.part(0.6, 0.7))
+    }
+    sample = calib.some(int(options["windows"]), fold=test)
+    found = _divergences(sample, maps, progress.part(0.7, 1.0))
+    check_finite(list(found.values()))
+    best = min(shortlist, key=found.__getitem__)
+    words = f"KL in nats per token on {sample.windows.count} windows " + (
+        "that the maps were not fitted on" if test else "that the maps were fitted on"
+    )
+    words += f"; for the {len(shortlist)} blocks with the least recoverable error"
+    values = tuple(found.get(block, math.nan) for block in blocks)
+    return Scores(tuple(blocks), values, words, Cut((best,)))
+
+
+def _divergences(
+    sample: Calibration, maps: Mapping[Block, AffineMap], progress: Progress
+) -> dict[Block, float]:
+    """Mean KL(original || recovered) per predicted token with each block replaced by its map."""
+    decoder, depth = sample.model.decoder, sample.model.depth
+    sums = dict.fromkeys(maps, 0.0)
+    message = "Comparing predictions after recovery"
+    for rows, states in sample.states({depth, *(block.start for block in maps)}, progress, message):
+        ids = sample.windows.ids[rows].to(sample.model.device)
+        reference = decoder.run_tail(states[depth])
+        first = torch.zeros(ids.shape, dtype=torch.bool, device=ids.device)
+        first[:, 0] = True
+        for block, fitted in maps.items():
+            progress.check()
+            mapped = fitted.to(ids.device)(states[block.start], first)
+            state = decoder.run_span(mapped, block.stop, depth, sample.calls(rows, depth))
+            _, scores = score_tokens([decoder, decoder], [reference, decoder.run_tail(state)], ids)
+            sums[block] += float(scores.kl.double().sum())
+    return {block: total / (sample.windows.count * sample.windows.predicted) for block, total in sums.items()}
+
+
+CRITERION = Criterion(
+    name="recoverable_kl",
+    title="Recoverable KL",
+    summary="Of the blocks that a map replaces best, drops the one that then changes predictions least.",
+    formula=r"\mathbb{E}_t\, \mathrm{KL}(p \Vert \hat p) \text{ after recovery}",
+    unit="block",
+    reads="moments before and behind every block; calibration text",
+    cost="2 forward + k/2 forward for k candidates",
+    source="Ghostlab",
+    score=score,
+    options={
+        "candidates": Option("blocks with the least recoverable error that are run", default="6", least=1),
+        "windows": windows_option(8),
+    },
+)

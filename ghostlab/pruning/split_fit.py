@@ -1,0 +1,53 @@
+"""What an affine map with first tokens apart leaves of a block, from moments alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ghostlab.calibration.calibrate import Calibration
+from ghostlab.calibration.moments import BlockMoments, total
+from ghostlab.calibration.solve import choose_ridge, cross_validate, solve
+from ghostlab.cut import Block
+from ghostlab.model.standin import AffineMap
+from ghostlab.progress import Progress
+
+
+def errors_left(calib: Calibration, blocks: Sequence[Block], progress: Progress) -> list[float]:
+    """Relative error ||Y' - Y|| / ||Y|| on held-out ordinary tokens after the split fit, for each block."""
+    found = []
+    for _, moments in calib.each_moments(blocks, progress):
+        progress.check()
+        found.append(error_left(moments))
+    return found
+
+
+def error_left(moments: BlockMoments) -> float:
+    """The same for one block, cross-validated over folds; with one fold only, on the fitted tokens.
+
+    The map is fitted on all tokens but the first of each window, and tried on those of them that carry no
+    massive activations.
+    """
+    folds, ordinary = moments.folds(first=False), moments.ordinary
+    if len(folds) > 1:
+        left = float(cross_validate(folds, ordinary, centre=True).min())
+    else:
+        fitted = split_fit(moments)
+        assert fitted.bias is not None
+        left = total(ordinary).residual(fitted.matrix(), fitted.bias.double())
+    power = total(ordinary).state_power
+    return math.sqrt(max(left, 0.0) / power) if power else 0.0
+
+
+def split_fit(moments: BlockMoments, without: int | None = None) -> AffineMap:
+    """The map of ``ghost_sink`` at its default options, fitted ``without`` the windows of a fold."""
+    folds = [fold for index, fold in enumerate(moments.folds(first=False)) if index != without]
+    ridge = choose_ridge("auto", folds, centre=True)
+    whole = total(folds)
+    seen = whole.centred()
+    matrix = solve(seen.gram, seen.cross, ridge.added)
+    return AffineMap(
+        matrix,
+        bias=(whole.change - whole.x @ matrix) / whole.count,
+        first=moments.first_changes(without=without).double().mean(0),
+    )
