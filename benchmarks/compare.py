@@ -23,6 +23,7 @@ import numpy as np
 
 import ghostlab as gl
 from ghostlab.calibration.calibrate import Calibration
+from ghostlab.config import FitOrder
 from ghostlab.errors import GhostlabError
 from ghostlab.evaluation.metrics import resamples
 from ghostlab.evaluation.scoreboard import score
@@ -30,7 +31,6 @@ from ghostlab.model.lm import Model
 from ghostlab.pruning.selection import CRITERIA
 from ghostlab.pruning.selection import score as select_scores
 from ghostlab.records import Scores
-from ghostlab.recovery.fitting import FitOrder
 from ghostlab.recovery.registry import METHODS
 from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
 

@@ -23,6 +23,7 @@ from ghostlab.settings import Settings
 from ghostlab.spec import CriterionSpec, RecoverySpec, parse_ridge
 
 BosPolicy = Literal["auto", "always", "never"]
+FitOrder = Literal["parallel", "sequential"]
 
 
 def _setting(default: Any, help: str) -> Any:
@@ -58,8 +59,13 @@ class RunConfig:
     )
     count: int = _setting(5, "How many blocks the criterion drops.")
     recover: tuple[RecoverySpec, ...] = _setting(
-        (RecoverySpec("ghost"), RecoverySpec("affine")),
+        (RecoverySpec("linearpatch"), RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
         "Recovery operators to fit, each as METHOD[,rank=R][,ridge=X].",
+    )
+    order: FitOrder = _setting(
+        "parallel",
+        "For several blocks: fit each on the original's states (parallel), or on those of the model as "
+        "recovered so far (sequential).",
     )
     rank: int | None = _setting(None, "Rank for every operator that names none of its own.")
     ridge: str = _setting(

@@ -192,7 +192,7 @@ def _fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress
     specs = resolve(config.recover, config.rank, config.ridge)
     share = 1 / max(len(specs), 1)
     return [
-        fit(calib, cut, spec, progress=progress.part(i * share, (i + 1) * share))
+        fit(calib, cut, spec, order=config.order, progress=progress.part(i * share, (i + 1) * share))
         for i, spec in enumerate(specs)
     ]
 

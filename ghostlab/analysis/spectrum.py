@@ -33,7 +33,8 @@ def svd_curve(
 def reduced_rank_curve(matrix: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
     """The same for reduced-rank regression, M_r = M V_r V_r': the best of each rank for the activations."""
     seen = train if bias is None else train.centred()
-    directions = output_directions(matrix, seen.cross)
+    # R itself for a least-squares M, where G M = R; see recovery.linear.fit_matrix for all others
+    directions = output_directions(matrix, 2 * seen.cross - seen.gram @ matrix)
     return _curve(matrix @ directions, directions, bias, train, held_out)
 
 

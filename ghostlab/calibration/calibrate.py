@@ -94,7 +94,7 @@ class Calibration:
         return {block: self._moments[block, weighting] for block in blocks}
 
     def each_moments(
-        self, blocks: Sequence[Block], progress: Progress = SILENT
+        self, blocks: Sequence[Block], progress: Progress = SILENT, *, weighting: Weighting = "none"
     ) -> Iterator[tuple[Block, BlockMoments]]:
         """Moments of many blocks, some at a time so that they fit in memory; none of them is kept."""
         size = 16 * self.folds * self.model.width**2
@@ -102,7 +102,7 @@ class Calibration:
         for start in range(0, len(blocks), group):
             part = blocks[start : start + group]
             step = progress.part(start / len(blocks), (start + len(part)) / len(blocks))
-            yield from self._collect(part, "none", step).items()
+            yield from self._collect(part, weighting, step).items()
 
     def some(self, count: int, *, fold: int | None = None) -> Calibration:
         """The same model on ``count`` of the windows, spread evenly over them or over those of one fold."""

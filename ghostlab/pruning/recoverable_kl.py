@@ -29,7 +29,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
     test = calib.folds - 1
     maps = {
         block: split_fit(moments, test if test else None)
-        for block, moments in calib.each_moments(shortlist, progress.part(0.6, 0.7))
+        for block, moments in calib.each_moments(shortlist, progress.part(0.6, 0.7), weighting="relative")
     }
     sample = calib.some(int(options["windows"]), fold=test)
     found = _divergences(sample, maps, progress.part(0.7, 1.0))

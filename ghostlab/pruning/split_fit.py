@@ -14,16 +14,16 @@ from ghostlab.progress import Progress
 
 
 def errors_left(calib: Calibration, blocks: Sequence[Block], progress: Progress) -> list[float]:
-    """Relative error ||Y' - Y|| / ||Y|| on held-out ordinary tokens after the split fit, for each block."""
+    """Root mean square of ||y' - y|| / ||y|| over held-out ordinary tokens after the split fit, by block."""
     found = []
-    for _, moments in calib.each_moments(blocks, progress):
+    for _, moments in calib.each_moments(blocks, progress, weighting="relative"):
         progress.check()
         found.append(error_left(moments))
     return found
 
 
 def error_left(moments: BlockMoments) -> float:
-    """The same for one block, cross-validated over folds; with one fold only, on the fitted tokens.
+    """The same from a block's relative moments, cross-validated; with one fold only, on the fitted tokens.
 
     The map is fitted on all tokens but the first of each window, and tried on those of them that carry no
     massive activations.

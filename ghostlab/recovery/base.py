@@ -48,9 +48,9 @@ WEIGHTED: Mapping[str, Option] = {"weight": WEIGHT}
 LEAST_SQUARES: Mapping[str, Option] = {**LOW_RANK, "ridge": RIDGE, **WEIGHTED}
 
 
-def weighting(spec: RecoverySpec) -> Weighting:
+def weighting(spec: RecoverySpec, default: Weighting = "none") -> Weighting:
     """How tokens count, by the option ``weight``."""
-    return cast("Weighting", spec.option("weight", "none"))
+    return cast("Weighting", spec.option("weight", default))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from ghostlab.calibration.calibrate import Calibration
+from ghostlab.config import FitOrder
 from ghostlab.cut import Block, Cut
 from ghostlab.model.export import restore
 from ghostlab.model.lm import Model
@@ -19,8 +19,6 @@ from ghostlab.recovery.data import FitData
 from ghostlab.recovery.registry import find_method, resolve
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
-
-FitOrder = Literal["parallel", "sequential"]
 
 
 @dataclass(frozen=True)

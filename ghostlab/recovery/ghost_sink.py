@@ -3,12 +3,12 @@
 The first token of a sequence often carries activations a hundred times those of any other ("attention sink",
 arXiv 2402.17762). If the layer where they arise is dropped, no linear map can create them for one token
 without tearing the others. Which token is first is known at run time, so it gets an offset of its own and the
-map is fitted to the rest.
+map is fitted to the rest, as a relative error: tokens count by 1 / mean-square(y).
 """
 
 from __future__ import annotations
 
-from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method
+from ghostlab.recovery.base import LEAST_SQUARES, WEIGHT, BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import fit_linear
 from ghostlab.spec import RecoverySpec
@@ -27,5 +27,5 @@ METHOD = Method(
     source="Ghostlab",
     fit=fit,
     adds="C² + 2C",
-    options=LEAST_SQUARES,
+    options={**LEAST_SQUARES, "weight": Option(WEIGHT.help, ("relative", "none"))},
 )

@@ -35,8 +35,10 @@ def fit_linear(data: FitData, spec: RecoverySpec, *, bias: bool, first_apart: bo
         spec: Options of :data:`~ghostlab.recovery.base.LEAST_SQUARES`.
         bias: Whether there is a b.
         first_apart: Fit on all tokens but the first of each window; those get their own mean change.
+            Tokens then count by the inverse of their mean square unless the spec says otherwise: the few
+            massive ones that are not first would decide the ridge alone.
     """
-    moments = data.moments(weighting(spec))
+    moments = data.moments(weighting(spec, "relative" if first_apart else "none"))
     found = least_squares(moments.folds(first=not first_apart), spec, bias=bias)
     fitted = AffineMap(
         None if found.factors else found.matrix,

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import BosPolicy, RunConfig, help_of
+from ghostlab.config import BosPolicy, FitOrder, RunConfig, help_of
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 
@@ -147,6 +147,10 @@ def more(default: RunConfig) -> dict[str, Component]:
                           info=help_of("bos"), min_width=88)  # fmt: skip
         dtype = gr.Dropdown(["auto", "float32", "bfloat16", "float16"], value=default.dtype, elem_id="dtype",
                             label="Weights", info=help_of("dtype"), min_width=88)  # fmt: skip
+    order = gr.Dropdown(
+        list(get_args(FitOrder)), value=default.order, label="Several blocks", info=help_of("order"),
+        elem_id="order",
+    )  # fmt: skip
     held_out_text = gr.Textbox(
         "", label="Other text to evaluate on", info="Empty: the held-out part of the text.", max_lines=1,
         elem_id="held_out_text",
@@ -156,5 +160,5 @@ def more(default: RunConfig) -> dict[str, Component]:
     )
     return {
         "rank": rank, "ridge": ridge, "seed": seed, "batch": batch, "bos": bos, "dtype": dtype,
-        "held_out_text": held_out_text, "revision": revision,
+        "order": order, "held_out_text": held_out_text, "revision": revision,
     }  # fmt: skip

@@ -48,6 +48,7 @@ def random_config(seed: int) -> RunConfig:
         count=rng.randint(1, 9),
         recover=_specs(rng),
         rank=rng.choice([None, 1, 16]),
+        order=rng.choice(["parallel", "sequential"]),
         ridge=rng.choice(["auto", "0", "1e-4", "abs:1e-6"]),
         prompt=rng.choice(_AWKWARD),
         new_tokens=rng.randint(0, 99),

@@ -37,14 +37,18 @@ def error_by_hand(calib: Calibration, block: Block) -> float:
         inside = (calib.windows.fold == fold)[:, None]
         train, test = later & ~inside, ordinary & inside
         a, d = x[train].numpy(), (y - x)[train].numpy()
-        centre, shift = a.mean(0), d.mean(0)
-        scale = np.square(a - centre).sum() / a.shape[1]
+        weight = 1 / y[train].square().mean(-1).numpy()
+        centre, shift = (np.average(part, axis=0, weights=weight) for part in (a, d))
+        root = np.sqrt(weight)[:, None]
+        scale = np.square(root * (a - centre)).sum() / a.shape[1]
         for number, ridge in enumerate(RELATIVE_RIDGES):
-            rows = np.vstack([a - centre, math.sqrt(ridge * scale) * np.eye(a.shape[1])])
-            matrix = np.linalg.lstsq(rows, np.vstack([d - shift, np.zeros((a.shape[1],) * 2)]), rcond=None)[0]
+            rows = np.vstack([root * (a - centre), math.sqrt(ridge * scale) * np.eye(a.shape[1])])
+            matrix = np.linalg.lstsq(
+                rows, np.vstack([root * (d - shift), np.zeros((a.shape[1],) * 2)]), rcond=None
+            )[0]
             missed = (x[test].numpy() - centre) @ matrix + shift - (y - x)[test].numpy()
-            errors[number] += np.square(missed).sum()
-    return math.sqrt(errors.min() / float(y[ordinary].square().sum()))
+            errors[number] += (np.square(missed).sum(1) / y[test].square().mean(-1).numpy()).sum()
+    return math.sqrt(errors.min() / (int(ordinary.sum()) * y.shape[-1]))
 
 
 def test_recoverable_is_the_error_of_refits_fold_by_fold() -> None:
