@@ -118,6 +118,7 @@ def compare(
         except GhostlabError as error:
             refused[label] = str(error)
         seconds[label] = time.perf_counter() - begun
+        print(f"{text:>16} {label:<44} fitted in {seconds[label]:.1f} s", flush=True)
     pruned = gl.apply(model, cut)
     variants = {label: gl.apply(model, cut, fit) for label, fit in fits.items()}
     original, *scores = score(model, list(variants.values()), held_out)

@@ -229,7 +229,9 @@ def test_relative_weighting_minimises_the_relative_error() -> None:
 def test_first_tokens_apart() -> None:
     x, d = data(100)
     given = block_data(x, d, 2)
-    fitted = fit_linear(given, RecoverySpec.parse("ghost_sink,ridge=0,weight=none"), bias=True, first_apart=True)
+    fitted = fit_linear(
+        given, RecoverySpec.parse("ghost_sink,ridge=0,weight=none"), bias=True, first_apart=True
+    )
     rest = torch.arange(100) % 10 != 0
     ones = torch.ones(90, 1).double()
     expected = torch.linalg.lstsq(torch.cat([x[rest], ones], 1), d[rest]).solution
