@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
-    """Held-out relative error that an affine map leaves on ordinary tokens, for every start s."""
+    """Held-out relative error that ghost_sink leaves on ordinary tokens, for every start s."""
     blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
     return score_blocks(errors_left(calib, blocks, progress), count, tokens_in_words(calib))
 

@@ -1,9 +1,4 @@
-"""What an affine map with first tokens apart leaves of a block, from moments alone.
-
-Other tokens with massive activations are left out of the fit as well: two of them among 16,000 raise the
-error on all others from 0.32 to 0.99 where a block of SmolLM2 gives birth to them, or force a ridge that
-leaves 0.43.
-"""
+"""What an affine map with first tokens apart leaves of a block, from moments alone."""
 
 from __future__ import annotations
 
@@ -30,11 +25,12 @@ def errors_left(calib: Calibration, blocks: Sequence[Block], progress: Progress)
 def error_left(moments: BlockMoments) -> float:
     """The same from a block's relative moments, cross-validated; with one fold only, on the fitted tokens.
 
-    Ordinary tokens are neither the first of a window nor massive.
+    The map is fitted on all tokens but the first of each window, and tried on those of them that carry no
+    massive activations.
     """
-    ordinary = moments.ordinary
-    if len(ordinary) > 1:
-        left = float(cross_validate(ordinary, ordinary, centre=True).min())
+    folds, ordinary = moments.folds(first=False), moments.ordinary
+    if len(folds) > 1:
+        left = float(cross_validate(folds, ordinary, centre=True).min())
     else:
         fitted = split_fit(moments)
         assert fitted.bias is not None
@@ -44,8 +40,8 @@ def error_left(moments: BlockMoments) -> float:
 
 
 def split_fit(moments: BlockMoments, without: int | None = None) -> AffineMap:
-    """Affine on ordinary tokens, the mean change on first ones, fitted ``without`` the windows of a fold."""
-    folds = [fold for index, fold in enumerate(moments.ordinary) if index != without]
+    """The map of ``ghost_sink`` at its default options, fitted ``without`` the windows of a fold."""
+    folds = [fold for index, fold in enumerate(moments.folds(first=False)) if index != without]
     ridge = choose_ridge("auto", folds, centre=True)
     whole = total(folds)
     seen = whole.centred()
