@@ -1,4 +1,4 @@
-"""Save a variant to a folder and load it back, bit for bit.
+"""Save a variant to a folder; :mod:`ghostlab.model.restore` reads it back, bit for bit.
 
 The folder is a plain transformers checkpoint of the variant without its maps (config, tokenizer, safetensors;
 rewritten layers included) with two files beside it: ``ghostlab.json`` (what was cut) and
@@ -13,25 +13,35 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.model.surgery import attach, kept_blocks, without_maps
+from ghostlab.model.surgery import without_maps
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-    from ghostlab.model.lm import Model
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 MANIFEST = "ghostlab.json"
 OPERATORS = "operators.safetensors"
 _WEIGHT = "weight:"
+
+
+class Saveable(Protocol):
+    """What is saved: a :class:`~ghostlab.model.lm.Model`, seen from below."""
+
+    hf: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    name: str
+    note: str
+    cut: Cut | None
+    standins: dict[Block, StandIn]
+    full_depth: int
 
 
 def pack(standins: Mapping[Block, StandIn], prefix: str = "") -> dict[str, Tensor]:
@@ -72,7 +82,7 @@ def _standin(parts: dict[str, Tensor]) -> StandIn:
     return StandIn(AffineMap.from_tensors(maps) if maps else None, layer, weights)
 
 
-def save(model: Model, folder: str | Path) -> Path:
+def save(model: Saveable, folder: str | Path) -> Path:
     """Write ``model`` to a new or empty folder, whole or not at all.
 
     Raises:
@@ -103,35 +113,7 @@ def save(model: Model, folder: str | Path) -> Path:
     return target
 
 
-def restore(model: Model, folder: Path) -> Model:
-    """Put the maps of a saved folder back into the pruned model loaded from it.
-
-    Raises:
-        ResultError: If manifest and operators are missing, damaged or do not fit the model.
-    """
-    manifest = _read_manifest(folder)
-    cut = parse_cut(manifest["cut"]) if manifest["cut"] else None
-    standins: dict[Block, StandIn] = {}
-    if manifest["operators"]:
-        try:
-            standins = unpack(load_file(folder / OPERATORS))
-        except (OSError, SafetensorError) as error:
-            raise ResultError(f"'{folder / OPERATORS}' is missing or damaged.", "Save it again.") from error
-    _check_fit(model, cut, standins, manifest)
-    if cut is not None:
-        attach(model.hf, kept_blocks(manifest["full_depth"], cut, standins), standins)
-    return type(model)(
-        model.hf,
-        model.tokenizer,
-        name=manifest["name"],
-        note=manifest["note"],
-        cut=cut,
-        standins=standins,
-        full_depth=manifest["full_depth"],
-    )
-
-
-def _manifest(model: Model) -> dict[str, Any]:
+def _manifest(model: Saveable) -> dict[str, Any]:
     return {
         "schema": 1,
         "name": model.name,
@@ -140,29 +122,3 @@ def _manifest(model: Model) -> dict[str, Any]:
         "cut": "" if model.cut is None else str(model.cut),
         "operators": [str(block) for block in model.standins],
     }
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        kinds = {"name": str, "note": str, "full_depth": int, "cut": str, "operators": list}
-        if manifest["schema"] == 1 and all(isinstance(manifest[k], t) for k, t in kinds.items()):
-            return dict(manifest)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise ResultError(
-        f"'{folder}' holds no readable {MANIFEST}.", "Name a folder that Ghostlab saved a model to."
-    )
-
-
-def _check_fit(
-    model: Model, cut: Cut | None, standins: Mapping[Block, StandIn], manifest: dict[str, Any]
-) -> None:
-    blocks = set() if cut is None else set(cut.blocks)
-    if sorted(map(str, standins)) != sorted(manifest["operators"]) or not set(standins) <= blocks:
-        raise ResultError("The operators are not those of the manifest.", "Save the model again.")
-    depth = manifest["full_depth"]
-    kept = depth if cut is None else len(kept_blocks(depth, cut, standins))
-    widths = {standin.map.width for standin in standins.values() if standin.map is not None}
-    if kept != model.depth or not widths <= {model.width}:
-        raise ResultError("The operators do not fit this model.", "Save the model again.")

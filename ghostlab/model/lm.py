@@ -13,6 +13,7 @@ import torch
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError
 from ghostlab.model.decoder import Decoder, Trace
+from ghostlab.model.export import save
 from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
 if TYPE_CHECKING:
@@ -154,8 +155,6 @@ class Model:
 
     def save(self, folder: str | Path) -> Path:
         """Write the model, its tokenizer and its stand-ins; see :func:`ghostlab.model.export.save`."""
-        from ghostlab.model.export import save
-
         return save(self, folder)
 
     def __repr__(self) -> str:

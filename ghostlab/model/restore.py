@@ -1,0 +1,72 @@
+"""Read back what :mod:`ghostlab.model.export` wrote: put the maps into the model, and notice damage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+
+from ghostlab.cut import Block, Cut, parse_cut
+from ghostlab.errors import ResultError
+from ghostlab.model.export import MANIFEST, OPERATORS, unpack
+from ghostlab.model.lm import Model
+from ghostlab.model.standin import StandIn
+from ghostlab.model.surgery import attach, kept_blocks
+
+
+def restore(model: Model, folder: Path) -> Model:
+    """Put the maps of a saved folder back into the pruned model loaded from it.
+
+    Raises:
+        ResultError: If manifest and operators are missing, damaged or do not fit the model.
+    """
+    manifest = _read_manifest(folder)
+    cut = parse_cut(manifest["cut"]) if manifest["cut"] else None
+    standins: dict[Block, StandIn] = {}
+    if manifest["operators"]:
+        try:
+            standins = unpack(load_file(folder / OPERATORS))
+        except (OSError, SafetensorError) as error:
+            raise ResultError(f"'{folder / OPERATORS}' is missing or damaged.", "Save it again.") from error
+    _check_fit(model, cut, standins, manifest)
+    if cut is not None:
+        attach(model.hf, kept_blocks(manifest["full_depth"], cut, standins), standins)
+    return Model(
+        model.hf,
+        model.tokenizer,
+        name=manifest["name"],
+        note=manifest["note"],
+        cut=cut,
+        standins=standins,
+        full_depth=manifest["full_depth"],
+    )
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        kinds = {"name": str, "note": str, "full_depth": int, "cut": str, "operators": list}
+        if manifest["schema"] == 1 and all(isinstance(manifest[k], t) for k, t in kinds.items()):
+            return dict(manifest)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    raise ResultError(
+        f"'{folder}' holds no readable {MANIFEST}.", "Name a folder that Ghostlab saved a model to."
+    )
+
+
+def _check_fit(
+    model: Model, cut: Cut | None, standins: Mapping[Block, StandIn], manifest: dict[str, Any]
+) -> None:
+    blocks = set() if cut is None else set(cut.blocks)
+    if sorted(map(str, standins)) != sorted(manifest["operators"]) or not set(standins) <= blocks:
+        raise ResultError("The operators are not those of the manifest.", "Save the model again.")
+    depth = manifest["full_depth"]
+    kept = depth if cut is None else len(kept_blocks(depth, cut, standins))
+    widths = {standin.map.width for standin in standins.values() if standin.map is not None}
+    if kept != model.depth or not widths <= {model.width}:
+        raise ResultError("The operators do not fit this model.", "Save the model again.")
