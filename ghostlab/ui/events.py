@@ -93,8 +93,9 @@ class Events:
         opened = demo.load(
             self.open, None, [shell.job, *self.sidebar.inputs, *page, *words, *figures], **QUIET
         )
-        offered = [self.sidebar.controls["recover"], self.sidebar.controls["select"]]
-        opened.then(self.sidebar.choices, offered[:1], offered, **QUIET)
+        opened.then(self.sidebar.choices, *self.sidebar.offers, **QUIET)
+        select = self.sidebar.controls["select"]
+        select.input(self.sidebar.describe, select, self.sidebar.criteria.chosen, **QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
