@@ -12,6 +12,7 @@ import pytest
 from ghostlab.settings import Settings
 from ghostlab.ui import events as events_module
 from ghostlab.ui import sidebar
+from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events, Shell
 from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import TABS
@@ -104,5 +105,5 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
     with pytest.raises(gr.Error, match="number is empty"):
         page.generate(visitor(), "", "Hello", None, 0.0, 1.0)
-    with pytest.raises(gr.Error, match="Internal error"), events_module.told_to_user():
+    with pytest.raises(gr.Error, match="Internal error"), told_to_user():
         raise KeyError("/secret/path")
