@@ -17,7 +17,7 @@ from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
 _NOTHING = "No recovery of this block has a fitted map."
 _FLOOR = 1e-6
 """Singular values below this share of the greatest are rounding and would only stretch the axis."""
-_ZERO_AT = 0.5
+_ZERO_AT = 0.25
 """Where rank 0 stands on the log axis."""
 _FITTED = "calibration (fitted on)"
 _DOTTED = {"dash": "dot", "width": 1.2}
@@ -99,11 +99,11 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     places = [_place(rank) for rank in ticks]
     made = style.figure(
         [*traces, *keys, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
-        height=style.lines_height(len(rows) + 2) + 60,
+        height=style.lines_height(len(rows) + 2) + 100,
         x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]},
         y={"title": "explained share of the gap", "tickformat": ".0%", "range": _explained_range(rows)},
         showlegend=True,
-        legend={"y": 1.22},
+        legend={"y": 1.24},
     )
     added = [short(rank_parameters(rank, channels)) for rank in ticks]
     made.update_layout(xaxis2=_upper_axis(places, added))

@@ -77,11 +77,11 @@ def cut(default: RunConfig) -> tuple[dict[str, Component], Explained]:
         [FIRST_CRITERION], value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select",
         allow_custom_value=True, info="From the list; options behind it: shortgpt,convention=flat.",
     )  # fmt: skip
+    count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
     with gr.Column(visible=False, elem_id="criterion") as box:
         words = _markdown("criterion-words")
         with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
             table = _markdown("criteria-words")
-    count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
     chooser.input(
         by_kind, chooser, [drop, select, box, count], show_progress="hidden", queue=False,
         api_visibility="private",
