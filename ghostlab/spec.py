@@ -12,6 +12,15 @@ from ghostlab.errors import ConfigError
 
 _RANK = re.compile(r"[0-9]{1,6}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
+Group = Literal["baseline", "constrained", "merged", "map", "layer"]
+GROUPS: dict[Group, str] = {
+    "baseline": "Baselines",
+    "constrained": "Least squares with a constraint",
+    "merged": "No parameter added",
+    "map": "Maps",
+    "layer": "One layer kept",
+}
+"""Kinds of recovery, as people read them, in the order in which they are offered."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,27 @@ class RecoverySpec:
             ConfigError: If it is not of that form.
         """
         return cls.of(*_split(text))
+
+    @classmethod
+    def parse_all(cls, text: str) -> tuple[RecoverySpec, ...]:
+        """Read several, separated by lines, spaces, commas or semicolons: ``ghost, rank=64  affine``.
+
+        A word with ``=`` is an option of the recovery before it.
+
+        Raises:
+            ConfigError: If one is not of that form.
+        """
+        words: list[str] = []
+        for word in re.split(r"[\s,;]+", re.sub(r"\s*=\s*", "=", text)):
+            if "=" in word and words:
+                words[-1] += f",{word}"
+            elif word:
+                words.append(word)
+        if words and "=" in words[0].partition(",")[0]:
+            raise ConfigError(
+                f"'{words[0][:40]}' is an option without a recovery.", "Write for example ghost,rank=64."
+            )
+        return tuple(map(cls.parse, words))
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def channel_error(
     title = "channels, worst first" if order == "sorted" else "channel index"
     made = style.figure(
         traces,
-        height=style.LINE_HEIGHT,
+        height=style.lines_height(len(rows)),
         x={"title": title},
         y={"title": "share of the gap left", **style.log_ticks(seen)},
         showlegend=True,
@@ -138,7 +138,7 @@ def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.
     keys = [style.key("ordinary tokens", ordinary[0])] if ordinary else []
     made = style.figure(
         [*ordinary, *traces, *keys],
-        height=style.LINE_HEIGHT,
+        height=style.lines_height(len(rows)),
         x={"title": "position in the window"},
         y={"title": "share of the gap left", **style.wide_axis(seen)},
         showlegend=True,

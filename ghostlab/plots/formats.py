@@ -35,6 +35,15 @@ def count(value: int) -> str:
     return f"{value / size:,.1f} {unit}"
 
 
+def short(value: int) -> str:
+    """A whole number where there is little room: ``576``, ``19 k``, ``1.4 M``."""
+    if abs(value) < 1000:
+        return str(value)
+    unit, size = next(step for step in (("B", 1e9), ("M", 1e6), ("k", 1e3)) if abs(value) >= 0.9995 * step[1])
+    scaled = value / size
+    return f"{scaled:.1f} {unit}" if scaled < 9.95 else f"{scaled:.0f} {unit}"
+
+
 def percent(share: float | None) -> str:
     """A share as per cent; one decimal below 10 % and close to, but not at, 100 %."""
     if share is None or not math.isfinite(share):

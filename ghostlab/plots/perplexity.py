@@ -138,7 +138,7 @@ def by_position(result: RunResult, unit: Unit = "loss") -> go.Figure:
     note = f" (mean of {width})" if width > 1 else ""
     made = style.figure(
         [_position_line(role, line) for role, line in lines],
-        height=style.LINE_HEIGHT,
+        height=style.lines_height(len(lines)),
         x={"title": f"position in the window{note}"},
         y={"title": _UNITS[unit], **scale},
         showlegend=True,

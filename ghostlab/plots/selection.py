@@ -24,6 +24,13 @@ def _inside(label: str, cut: str) -> bool:
         return label == cut
 
 
+def ranked(selection: SelectionInfo) -> list[tuple[str, float]]:
+    """Candidates with a score, the one that would be dropped first coming first."""
+    rows = zip(selection.labels, selection.scores, strict=True)
+    known = [row for row in rows if math.isfinite(row[1])]
+    return sorted(known, key=lambda row: row[1], reverse=not selection.lower_is_better)
+
+
 def _short(label: str) -> str:
     """``7`` for the single block ``7:8``."""
     start, _, stop = label.partition(":")
@@ -32,7 +39,7 @@ def _short(label: str) -> str:
 
 
 def scores(selection: SelectionInfo | None) -> go.Figure:
-    """The criterion's score of every candidate, the chosen ones marked."""
+    """The criterion's score of every candidate, the chosen ones marked; ``customdata`` is the block."""
     if selection is None:
         return style.empty("The blocks were named by hand: no criterion was asked.")
     if not style.finite(selection.scores):
@@ -46,6 +53,7 @@ def scores(selection: SelectionInfo | None) -> go.Figure:
         go.Scatter(
             x=[label for label, mark in zip(labels, marks, strict=True) if mark is wanted],
             y=[score for score, mark in zip(selection.scores, marks, strict=True) if mark is wanted],
+            customdata=[label for label, mark in zip(selection.labels, marks, strict=True) if mark is wanted],
             name=name,
             mode="markers",
             marker={"color": colour, "symbol": symbol, "size": size},

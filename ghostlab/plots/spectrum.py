@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import count, percent
+from ghostlab.plots.formats import count, percent, short
 from ghostlab.plots.operator import reports
 from ghostlab.plots.style import Role
 from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
@@ -16,10 +17,13 @@ from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
 _NOTHING = "No recovery of this block has a fitted map."
 _FLOOR = 1e-6
 """Singular values below this share of the greatest are rounding and would only stretch the axis."""
-_ZERO_AT = 0.5
+_ZERO_AT = 0.25
 """Where rank 0 stands on the log axis."""
 _FITTED = "calibration (fitted on)"
-_TALL = style.LINE_HEIGHT + 60
+_DOTTED = {"dash": "dot", "width": 1.2}
+_REDUCED = "reduced rank (best on the data)"
+_FEW = 3
+"""With more recoveries than that, curves on the calibration tokens wait for a click on their legend entry."""
 
 
 def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
@@ -33,7 +37,7 @@ def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     shown = [value for _, values in kept for value in values]
     return style.figure(
         traces,
-        height=style.LINE_HEIGHT,
+        height=style.lines_height(len(rows)),
         x={"title": "direction, greatest first"},
         y={"title": "singular value", **style.log_ticks(shown)},
         showlegend=True,
@@ -62,7 +66,7 @@ def cumulative_energy(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
         traces.append(trace.update(hovertemplate=f"{role.name}, first %{{x}}: %{{y:.1%}}<extra></extra>"))
     made = style.figure(
         traces,
-        height=style.LINE_HEIGHT,
+        height=style.lines_height(len(rows)),
         x={"title": "leading singular directions"},
         y={"title": "share of the energy of M", "tickformat": ".0%", "range": [0, 1.03]},
         showlegend=True,
@@ -77,29 +81,43 @@ def rank_parameters(rank: int, channels: int) -> int:
 
 
 def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
-    """Explained share of the gap against the rank kept, held-out (solid) and on the calibration tokens.
+    """Explained share of the gap against the rank kept: truncated SVD and, where known, reduced rank.
 
-    The upper axis gives the parameters that a rank adds, 2Cr + C.
+    Held-out; thin and dotted on the calibration tokens. The upper axis gives the parameters that a rank adds,
+    2Cr + C.
     """
     rows = [(role, report) for role, report in reports(runs, block) if report.truncated_svd.ranks]
     if not rows:
         return style.empty(_NOTHING)
     traces = [trace for role, report in rows for trace in _curves(role, report)]
-    keys = [style.key(_FITTED, trace) for trace in traces if trace.legendgroup == _FITTED][:1]
+    keys = [key for kind in (_REDUCED, _FITTED) for key in _key(kind, traces)]
+    hidden = "legendonly" if len(rows) > _FEW else True
+    for trace in (*traces, *keys):
+        trace.update(visible=hidden if trace.legendgroup == _FITTED else True)
     ranks, channels = rows[0][1].truncated_svd.ranks, _channels(rows[0][1])
-    ticks = [rank for rank in (0, *(2**n for n in range(0, 20, 2))) if ranks[0] <= rank <= ranks[-1]]
+    ticks = _ticks(ranks)
     places = [_place(rank) for rank in ticks]
     made = style.figure(
         [*traces, *keys, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
-        height=_TALL,
-        x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [count(r) for r in ticks]},
+        height=style.lines_height(len(rows) + 2) + 100,
+        x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]},
         y={"title": "explained share of the gap", "tickformat": ".0%", "range": _explained_range(rows)},
         showlegend=True,
-        legend={"y": 1.22},
+        legend={"y": 1.24},
     )
-    added = [count(rank_parameters(rank, channels)) for rank in ticks]
+    added = [short(rank_parameters(rank, channels)) for rank in ticks]
     made.update_layout(xaxis2=_upper_axis(places, added))
     return made
+
+
+def _key(kind: str, traces: list[go.Scatter]) -> list[go.Scatter]:
+    return [style.key(kind, trace) for trace in traces if trace.legendgroup == kind][:1]
+
+
+def _ticks(ranks: Sequence[int]) -> list[int]:
+    """Ranks 0, 1, 4, 16, ...; only every other one where a telephone has no room for all."""
+    every = [rank for rank in (0, *(4**n for n in range(10))) if ranks[0] <= rank <= ranks[-1]]
+    return every if len(every) <= 6 else [rank for rank in every if rank == 0 or rank.bit_length() % 4 == 1]
 
 
 def _upper_axis(places: list[float], added: list[str]) -> dict[str, object]:
@@ -112,6 +130,7 @@ def _upper_axis(places: list[float], added: list[str]) -> dict[str, object]:
         "ticktext": added,
         "title": {"text": "parameters added (2Cr + C)"},
         "showgrid": False,
+        "tickangle": 0,
     }
 
 
@@ -125,24 +144,33 @@ def _channels(report: OperatorReport) -> int:
 
 
 def _curves(role: Role, report: OperatorReport) -> list[go.Scatter]:
-    curve, channels = report.truncated_svd, _channels(report)
-    kinds = [("held-out", curve.explained, role.dash, 2), (_FITTED, curve.explained_train, "dot", 1.2)]
-    return [
-        go.Scatter(
-            x=[_place(rank) for rank in curve.ranks],
-            y=values,
-            name=role.name,
-            legendgroup=kind if kind == _FITTED else role.name,
-            showlegend=kind != _FITTED,
-            mode="lines+markers" if kind == "held-out" else "lines",
-            marker={"symbol": role.symbol, "size": 7},
-            line={"color": role.colour, "dash": dash, "width": width},
-            customdata=_notes(curve, values, channels),
-            hovertemplate=f"{role.name}, {kind}: %{{customdata}}<extra></extra>",
-        )
-        for kind, values, dash, width in kinds
-        if values
-    ]
+    """Truncated SVD and reduced rank held out, and truncated SVD on the tokens that it was fitted on."""
+    curve, best = report.truncated_svd, report.reduced_rank
+    full = {"dash": role.dash, "width": 2}
+    drawn = [(curve, curve.explained, role.name, full), (curve, curve.explained_train, _FITTED, _DOTTED)]
+    if best is not None:
+        drawn.append((best, best.explained, _REDUCED, {"dash": "2px,2px", "width": 2}))
+    return [_curve(role, *one, channels=_channels(report)) for one in drawn if one[1]]
+
+
+def _curve(
+    role: Role, curve: RankCurve, values: list[float], kind: str, line: dict[str, Any], *, channels: int
+) -> go.Scatter:
+    """One curve; ``kind`` is the recovery's name for the main one, else the legend entry it falls under."""
+    main = kind == role.name
+    what = "truncated SVD, held-out" if main else kind
+    return go.Scatter(
+        x=[_place(rank) for rank in curve.ranks],
+        y=values,
+        name=role.name,
+        legendgroup=kind,
+        showlegend=main,
+        mode="lines" if kind == _FITTED else "lines+markers",
+        marker={"symbol": role.symbol if main else f"{role.symbol}-open", "size": 7},
+        line={"color": role.colour, **line},
+        customdata=_notes(curve, values, channels),
+        hovertemplate=f"{role.name}, {what}: %{{customdata}}<extra></extra>",
+    )
 
 
 def _notes(curve: RankCurve, values: list[float], channels: int) -> list[str]:
@@ -154,11 +182,12 @@ def _notes(curve: RankCurve, values: list[float], channels: int) -> list[str]:
 
 def _explained_range(rows: list[tuple[Role, OperatorReport]]) -> list[float]:
     """From 0 (or the lowest point, but not below -1: some ranks overshoot by far) to the highest point."""
-    values = style.finite(
-        value
-        for _, report in rows
-        for value in (*report.truncated_svd.explained, *report.truncated_svd.explained_train)
-    ) or [0.0]
+    values = style.finite(value for _, report in rows for value in _heights(report)) or [0.0]
     low, high = max(min(0.0, *values), -1.0), max(values)
     pad = 0.05 * ((high - low) or 1.0)
     return [low - pad, high + pad]
+
+
+def _heights(report: OperatorReport) -> list[float]:
+    curve, best = report.truncated_svd, report.reduced_rank
+    return [*curve.explained, *curve.explained_train, *(best.explained if best else [])]

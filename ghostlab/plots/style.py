@@ -41,14 +41,13 @@ class Role:
 
 ORIGINAL = Role("original", "#7f8794", "2px,3px", "square")
 PRUNED = Role("pruned", "#d9570a", "5px,3px", "x")
-_RECOVERIES = (
-    ("#2f86d6", "solid", "circle"),
-    ("#11a37f", "10px,3px", "diamond"),
-    ("#c873b4", "7px,3px,2px,3px", "triangle-up"),
-    ("#c99700", "10px,3px,3px,3px", "triangle-down"),
-    ("#5a5fd0", "solid", "star"),
-    ("#8a6a4f", "3px,2px", "hexagon"),
-)
+_COLOURS = (
+    "#2f86d6", "#11a37f", "#c873b4", "#c99700", "#5a5fd0", "#8a6a4f",
+    "#d1495b", "#6f9a2a", "#1797a6", "#9b5fc9", "#a8883a", "#5f83a3",
+)  # fmt: skip
+_DASHES = ("solid", "10px,3px", "7px,3px,2px,3px", "10px,3px,3px,3px", "solid", "3px,2px", "12px,4px")
+_SYMBOLS = ("circle", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "pentagon", "bowtie")
+"""Cycles of 12, 7 and 8: no two of the first 168 recoveries look alike."""
 
 
 def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
@@ -57,9 +56,14 @@ def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
     for index, run in enumerate(runs):
         name = run.label or run.method
         taken = sum(role.name == name for role in drawn)
-        look = _RECOVERIES[index % len(_RECOVERIES)]
+        look = [cycle[index % len(cycle)] for cycle in (_COLOURS, _DASHES, _SYMBOLS)]
         drawn.append(Role(f"{name} ({index + 1})" if taken else name, *look))
     return drawn
+
+
+def colours(recoveries: int) -> list[str]:
+    """Of the original, the pruned model and ``recoveries`` recoveries, as in every figure."""
+    return [ORIGINAL.colour, PRUNED.colour, *(_COLOURS[i % len(_COLOURS)] for i in range(recoveries))]
 
 
 _AXIS: dict[str, Any] = {
@@ -154,8 +158,13 @@ def symmetric_range(*maps: Sequence[Sequence[float]], quantile: float = 0.995) -
 
 
 def bars_height(rows: int) -> int:
-    """Height in pixels of a figure with ``rows`` horizontal bars."""
-    return 110 + 42 * rows
+    """Height in pixels of a figure with ``rows`` horizontal bars; from the ninth on they stand closer."""
+    return 110 + 42 * min(rows, 8) + 28 * max(rows - 8, 0)
+
+
+def lines_height(lines: int) -> int:
+    """Height in pixels of a figure with ``lines`` lines: a long legend must not eat the figure."""
+    return LINE_HEIGHT + 11 * max(lines - 4, 0)
 
 
 def line(role: Role, **options: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ METHOD = Method(
     summary="The ghost layer with a bias: the best affine map in squared error.",
     formula=r"\hat y = x + xM + b,\quad M = (G_c + \lambda I)^{-1} R_c,\; b = \bar\Delta - \bar x M",
     source="SHIFT-LLM's adapter (direct fit, bias not penalised)",
+    group="map",
     fit=fit,
     adds="C² + C",
     options=LEAST_SQUARES,

@@ -9,8 +9,8 @@ from typing import Any, cast
 from ghostlab.calibration.moments import Weighting
 from ghostlab.model.standin import StandIn
 from ghostlab.recovery.data import FitData
+from ghostlab.spec import Group, RecoverySpec, check_options
 from ghostlab.spec import Option as Option  # noqa: PLC0414 - methods take it from here
-from ghostlab.spec import RecoverySpec, check_options
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Method:
         summary: One sentence on what it does.
         formula: The same in LaTeX.
         source: Where it comes from.
+        group: Which kind of recovery it is: where the app lists it.
         fit: Fits one block.
         adds: Parameters added per block, as a formula in C (width) and r (rank).
         options: What can be asked of it, by name.
@@ -73,6 +74,7 @@ class Method:
     summary: str
     formula: str
     source: str
+    group: Group
     fit: Callable[[FitData, RecoverySpec], BlockFit]
     adds: str = "C²"
     options: Mapping[str, Option] = field(default_factory=dict)

@@ -23,6 +23,7 @@ METHOD = Method(
     formula=r"\hat y = x\,\mathrm{diag}(d),\quad"
     r" d_c = \frac{\langle x_c, y_c\rangle}{\langle x_c, x_c\rangle}",
     source="Least squares on LinearPatch's diagonal form",
+    group="constrained",
     fit=fit,
     adds="C",
     options=WEIGHTED,

@@ -18,6 +18,7 @@ METHOD = Method(
     summary="Removes the blocks and puts nothing in their place.",
     formula=r"\hat y = x",
     source="ShortGPT (2403.03853), LLM-Streamline 'None' (2403.19135)",
+    group="baseline",
     fit=fit,
     adds="0",
 )

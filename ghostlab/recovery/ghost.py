@@ -19,6 +19,7 @@ METHOD = Method(
     summary="The linear map with the least squared error at the boundary; symmetric or not.",
     formula=r"\hat y = x + xM,\quad M = (X^\top X + \lambda I)^{-1} X^\top (Y - X)",
     source="Ghosted Layers (2605.15491)",
+    group="map",
     fit=fit,
     options=LEAST_SQUARES,
 )

@@ -19,6 +19,7 @@ METHOD = Method(
     summary="Keeps one layer, refits it, and adds an affine map of the block's input to its output.",
     formula=r"\hat y = \mathrm{layer}_j(x;\, W_o, W_d) + xM + b",
     source="Ghostlab",
+    group="layer",
     fit=fit,
     adds="the kept layer + C² + 2C",
     options=OPTIONS,

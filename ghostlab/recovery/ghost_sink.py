@@ -25,6 +25,7 @@ METHOD = Method(
     summary="An affine map for ordinary tokens and a fixed offset for the first token of a sequence.",
     formula=r"\hat y_t = x_t + x_t M + b \;(t > 0), \quad \hat y_0 = x_0 + \bar\Delta_0",
     source="Ghostlab",
+    group="map",
     fit=fit,
     adds="C² + 2C",
     options={**LEAST_SQUARES, "weight": Option(WEIGHT.help, ("relative", "none"))},

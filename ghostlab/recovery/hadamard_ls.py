@@ -26,6 +26,7 @@ METHOD = Method(
     formula=r"\hat y = xQ\,\mathrm{diag}(d)\,Q^\top,\quad"
     r" d_k = \frac{\langle XQ_k, YQ_k\rangle}{\lVert XQ_k\rVert^2}",
     source="Least squares on LinearPatch's rotated form",
+    group="constrained",
     fit=fit,
     options={**LOW_RANK, **WEIGHTED},
 )

@@ -34,6 +34,7 @@ METHOD = Method(
     formula=r"\hat y = xP,\quad P = Q\,\mathrm{diag}(d)\,Q^\top,\quad"
     r" d_c = \frac1K\sum_k \frac{\sum_t \lvert (y^{(k)}Q)_{tc}\rvert}{\sum_t \lvert (x^{(k)}Q)_{tc}\rvert}",
     source="LinearPatch (2505.24680), LP-R",
+    group="baseline",
     fit=fit,
     options=LOW_RANK,
 )

@@ -22,6 +22,7 @@ METHOD = Method(
     formula=r"\hat y = x\,\mathrm{diag}(d),\quad"
     r" d_c = \frac1K\sum_k \frac{\sum_t \lvert y^{(k)}_{tc}\rvert}{\sum_t \lvert x^{(k)}_{tc}\rvert}",
     source="LinearPatch (2505.24680), LP-D",
+    group="baseline",
     fit=fit,
     adds="C",
 )

@@ -123,6 +123,7 @@ METHOD = Method(
     formula=r"\hat y = x + xA + b,\quad I + A = \prod_l (I + A_l),\quad"
     r" [A_l; b_l] = ([X_l, 1]^\top [X_l, 1] + \lambda I)^{-1} [X_l, 1]^\top \Delta_l",
     source="SHIFT-LLM",
+    group="map",
     fit=fit,
     adds="C² + C",
     options={**LEAST_SQUARES, "factor": FACTOR, "bias": BIAS},

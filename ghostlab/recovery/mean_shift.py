@@ -21,6 +21,7 @@ METHOD = Method(
     summary="Adds the mean change of the block: a bias alone.",
     formula=r"\hat y = x + \bar\Delta",
     source="Least squares with M = 0; a common baseline",
+    group="baseline",
     fit=fit,
     adds="C",
     options=WEIGHTED,

@@ -27,6 +27,7 @@ METHOD = Method(
     formula=r"\hat y = \alpha\, x U V^\top,\quad X^\top Y = U S V^\top,\quad"
     r" \alpha = \frac{\mathrm{tr}\,S}{\mathrm{tr}\,G}",
     source="Orthogonal Procrustes problem (Schönemann 1966)",
+    group="constrained",
     fit=fit,
     options={**LOW_RANK, **WEIGHTED},
 )

@@ -19,6 +19,7 @@ METHOD = Method(
     summary="Keeps one layer of the block and refits its output projections in closed form.",
     formula=r"\hat y = \mathrm{layer}_j(x;\, W_o, W_d),\quad W_o, W_d \text{ by least squares}",
     source="Ghostlab (the closed form of LLM-Streamline's trained layer, 2403.19135)",
+    group="layer",
     fit=fit,
     adds="the kept layer",
     options=OPTIONS,

@@ -87,6 +87,7 @@ METHOD = Method(
     summary="The same place, with the transform that brings directions closest, by gradient descent.",
     formula=r"W_{down}' = W_{down} T,\quad T = \arg\min_T \overline{1 - \cos(MT,\; x_e - x_s + M)}",
     source="ReplaceMe (2505.02819), cosine",
+    group="merged",
     fit=fit,
     adds="0",
     options={

@@ -36,6 +36,7 @@ METHOD = Method(
     summary="Transforms the MLP output of the layer before the block; merged into its weights, adds nothing.",
     formula=r"W_{down}' = W_{down} T,\quad T = (M^\top M + \lambda I)^{-1} M^\top (x_e - x_s + M)",
     source="ReplaceMe (2505.02819), LS",
+    group="merged",
     fit=fit,
     adds="0",
     options={"ridge": RIDGE, **WEIGHTED},

@@ -62,6 +62,7 @@ METHOD = Method(
     formula=r"\hat y = \alpha x,\quad \alpha = \frac{\langle X, Y\rangle}{\langle X, X\rangle}"
     r" \;\text{or}\; \frac{\overline{\lVert y\rVert}}{\overline{\lVert x\rVert}}",
     source="Prune&Comp (2507.18212)",
+    group="baseline",
     fit=fit,
     adds="C",
     options={"estimator": ESTIMATOR, **WEIGHTED},

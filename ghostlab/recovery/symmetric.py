@@ -60,6 +60,7 @@ METHOD = Method(
     summary="The symmetric matrix with the least squared error; shows what leaving symmetry is worth.",
     formula=r"\hat y = x + xM,\quad M = M^\top,\quad (G + \lambda I)M + M(G + \lambda I) = R + R^\top",
     source="Lyapunov equation of symmetric least squares",
+    group="constrained",
     fit=fit,
     options=LEAST_SQUARES,
 )

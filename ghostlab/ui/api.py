@@ -8,7 +8,7 @@ import gradio as gr
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
-from ghostlab.ui.events import told_to_user
+from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 
 

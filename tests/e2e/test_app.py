@@ -61,15 +61,27 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
         figures_have_size(page, count)
     tab(page, "Operator")
     before = page.locator("#operator-3-words").inner_text()
-    page.locator("#operator-recovery").get_by_text("affine").click()
+    page.locator("#operator-recovery").get_by_label("ghost_sink", exact=True).check()
     expect(page.locator("#operator-3-words")).not_to_have_text(before)
     tab(page, "Generate")
-    expect(page.locator("#columns article")).to_have_count(4)
+    expect(page.locator("#columns article")).to_have_count(5)
+
+
+def tick_and_read_about(page: Page, operator: str) -> None:
+    """Tick one more operator and open the explanations, whose formulas must be set, not spelled out."""
+    page.get_by_label(operator, exact=True).check()
+    page.get_by_role("button", name="What are these?").click()
+    words = page.locator("#operators-words")
+    expect(words).to_contain_text(operator)
+    expect(words.locator(".katex").first).to_be_visible()
+    expect(words.locator(".katex-error")).to_have_count(0)
+    page.get_by_role("button", name="What are these?").click()
 
 
 def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Watched) -> None:
     page = open_example(watched, SMALL)
     expect(page.locator("#sequences input")).to_have_value("8")
+    tick_and_read_about(page, "refit_layer")
     page.locator("#run").click()
     expect(page.locator("#run")).to_be_disabled()
     expect(page.locator("#status .gl-progress")).to_be_visible()
@@ -82,16 +94,19 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     for name, count in FIGURES.items():
         tab(page, name)
         figures_have_size(page, count)
+    tab(page, "Operator")
+    page.locator("#operator-recovery").get_by_label("refit_layer").check()
+    expect(page.locator("#operator-0-words")).to_contain_text("refit_layer puts no linear map in the place")
     tab(page, "Generate")
     columns = page.locator("#columns article")
-    expect(columns).to_have_count(3)
+    expect(columns).to_have_count(4)
     expect(columns.first).to_contain_text("4 tokens")
 
     page.locator("#generate-prompt textarea").fill("Once upon a time")
     page.locator("#generate").click()
     expect(columns.first).to_contain_text("Once upon a time", timeout=RUN_MS)
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
-    expect(columns.nth(2)).to_contain_text("4 tokens")
+    expect(columns.nth(3)).to_contain_text("4 tokens")
 
     link = page.url
     page.reload()
@@ -172,16 +187,33 @@ def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watche
     expect(page.get_by_text("Ridge 'much' is not understood")).to_be_visible()
 
 
+def the_scores_name_the_blocks(page: Page) -> None:
+    """A click on the first dot adds layer 0 to the two that were chosen; the list takes it out again."""
+    drop = page.locator("#drop input")
+    expect(drop).to_be_hidden()
+    page.locator("#scores .scatterlayer .point").first.hover(force=True)
+    page.mouse.down()
+    page.mouse.up()
+    expect(drop).to_be_visible()
+    named = drop.input_value()
+    page.locator("#take input").press("ArrowDown")
+    page.locator("#take input").press("Enter")
+    expect(drop).not_to_have_value(named)
+    expect(page.locator("#chooser").get_by_label("Blocks I name")).to_be_checked()
+
+
 def test_a_criterion_can_choose_the_blocks(watched: Watched) -> None:
     page = open_example(watched, "sequences=4&length=32&held_out=2&new_tokens=0&recover=ghost")
     page.locator("#chooser").get_by_text("A criterion").click()
     page.locator("#select input").click()
     page.get_by_role("option", name="shortgpt").click()
+    expect(page.locator("#criterion-words")).to_contain_text("turn their input the least")
     page.locator("#count input").fill("2")
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(page.locator("#source")).to_contain_text("(2 of 30)")
     expect(page.get_by_text("How the blocks were chosen")).to_be_visible()
+    the_scores_name_the_blocks(page)
 
 
 def test_an_unknown_run_and_a_broken_link_are_said_and_the_example_is_shown(watched: Watched) -> None:

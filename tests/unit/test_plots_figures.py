@@ -62,6 +62,15 @@ def test_text_and_roles_stand_out_from_both_pages(page):
     assert len({(role.dash, role.symbol) for role in looks}) == len(looks)
 
 
+def test_every_operator_of_one_run_looks_like_no_other(result):
+    looks = style.roles([replace(result.runs[0], label=str(index)) for index in range(17)])
+    assert len({(role.colour, role.dash, role.symbol) for role in looks}) == 17
+    assert len({role.colour for role in looks}) == 12
+    assert style.colours(17)[2:] == [role.colour for role in looks]
+    few, many = (perplexity.by_position(make_result(tuple("abcdefghijklmnopq"[:n]))) for n in (2, 17))
+    assert many.layout.height > few.layout.height + 100, "a legend of 17 takes its own room"
+
+
 def test_roles_of_equal_labels_get_distinct_names(result):
     twice = [result.runs[0], replace(result.runs[0], rank=8)]
     assert [role.name for role in style.roles(twice)] == ["ghost", "ghost (2)"]
@@ -239,6 +248,23 @@ def test_rank_curve_has_both_texts_and_a_parameter_axis(result):
     assert figure.layout.xaxis2.matches == "x"
 
 
+def test_rank_curve_sets_reduced_rank_beside_truncated_svd(result):
+    report = result.runs[0].operators[0]
+    best = replace(report.truncated_svd, explained=[0.6] * len(report.truncated_svd.ranks))
+    runs = [replace(result.runs[0], operators=[replace(report, reduced_rank=best)])] * 4
+    drawn = [trace for trace in spectrum.rank_curve(runs).data if trace.name == "ghost"]
+    assert list(drawn[2].y) == best.explained
+    assert drawn[2].marker.symbol == f"{drawn[0].marker.symbol}-open"
+    assert drawn[1].visible == "legendonly", "with many recoveries the calibration curves wait"
+    keys = [trace.name for trace in spectrum.rank_curve(runs[:1]).data if trace.x[0] is None]
+    assert keys == ["reduced rank (best on the data)", "calibration (fitted on)"]
+
+
+def test_the_ranks_that_are_named_leave_room_for_one_another():
+    assert spectrum._ticks([0, 1, 2, 4, 576]) == [0, 1, 4, 16, 64, 256]
+    assert spectrum._ticks([0, 1, 4096]) == [0, 1, 16, 256, 4096]
+
+
 def test_rank_curve_does_not_follow_a_rank_that_overshoots(result):
     report = result.runs[0].operators[0]
     wild = replace(report, truncated_svd=RankCurve([0, 1, 2], [0.0, -40.0, 0.5], [0.0, 0.3, 0.6]))
@@ -251,12 +277,15 @@ def test_rank_curve_does_not_follow_a_rank_that_overshoots(result):
 def test_selection_marks_what_was_chosen(result):
     figure = selection.scores(with_selection(result).selection)
     marked = next(trace for trace in figure.data if trace.name == "chosen")
-    assert list(marked.x) == ["20:25"]
+    assert list(marked.x) == list(marked.customdata) == ["20:25"]
     assert len(next(trace for trace in figure.data if trace.name == "kept").x) == 25
     blocks = SelectionInfo("shortgpt", "influence", [str(i) for i in range(6)], [1.0] * 6, True, "2:4,5")
     assert selection.chosen(blocks) == [False, False, True, True, False, True]
     layers = replace(blocks, labels=[f"{i}:{i + 1}" for i in range(6)])
     assert list(selection.scores(layers).data[1].x) == ["2", "3", "5"]
+    assert list(selection.scores(layers).data[1].customdata) == ["2:3", "3:4", "5:6"]
+    uneven = replace(layers, scores=[3.0, math.nan, 1.0, 2.0, 5.0, 4.0])
+    assert [label for label, _ in selection.ranked(uneven)] == ["2:3", "3:4", "0:1", "5:6", "4:5"]
 
 
 def test_nothing_to_show_is_a_reason_and_not_an_exception(result):

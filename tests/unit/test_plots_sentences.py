@@ -50,6 +50,8 @@ def test_number(value, text):
 
 def test_counts_and_shares():
     assert formats.count(331776) == "331,776"
+    numbers = {0: "0", 999: "999", 1728: "1.7 k", 9951: "10 k", 295_488: "295 k", 8_396_800: "8.4 M"}
+    assert {value: formats.short(value) for value in numbers} == numbers
     assert formats.count(3_200_000) == "3.2 M"
     assert formats.count(1_400_000_000) == "1.4 B"
     assert formats.percent(0.656) == "66 %"
@@ -206,6 +208,23 @@ def test_rank_curve_tells_the_least_sufficient_rank_and_overfitting():
         "Rank 32 of ghost (6,240 parameters) explains 60 % of the gap; "
         "the full rank, 96, explains 55 %, less than rank 32 with 60 %."
     )
+
+
+@pytest.mark.parametrize(
+    ("reduced", "says"),
+    [
+        ([0.0, 0.58, 0.55], "Reduced rank does better than truncated SVD of ghost by up to 8 points: "
+         "58 % against 50 % at rank 8."),
+        ([0.0, 0.45, 0.55], "Truncated SVD does better than reduced rank of ghost by up to 5 points: "
+         "50 % against 45 % at rank 8."),
+        ([0.0, 0.501, 0.55], "Reduced rank and truncated SVD of ghost do equally well at every rank."),
+    ],
+)  # fmt: skip
+def test_rank_curve_tells_which_factorisation_is_better(reduced, says):
+    run = make_result().runs[0]
+    plain, best = (RankCurve([0, 8, 96], values, []) for values in ([0.0, 0.5, 0.55], reduced))
+    report = replace(run.operators[0], truncated_svd=plain, reduced_rank=best)
+    assert sentences.rank_curve([replace(run, operators=[report])]).endswith(f". {says}")
 
 
 def test_spectrum_counts_directions():

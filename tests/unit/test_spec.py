@@ -63,3 +63,24 @@ def test_ridge(text: str, meaning: tuple[str, float]) -> None:
 def test_ridge_refuses(text: str) -> None:
     with pytest.raises(ConfigError, match="not understood"):
         parse_ridge(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("", []),
+        (" ,;\n", []),
+        ("ghost", ["ghost"]),
+        ("ghost, affine", ["ghost", "affine"]),
+        ("ghost,rank=64\naffine , ridge = 1e-3; drop", ["ghost,rank=64", "affine,ridge=1e-3", "drop"]),
+        ("lra rank=4 ridge=abs:1e-6 drop", ["lra,rank=4,ridge=abs:1e-6", "drop"]),
+    ],
+)
+def test_several_recoveries_are_read_however_they_are_separated(text: str, read: list[str]) -> None:
+    assert [str(spec) for spec in RecoverySpec.parse_all(text)] == read
+
+
+@pytest.mark.parametrize("text", ["rank=4", "rank=4 ghost", "ghost rank=", "ghost rank=x"])
+def test_options_without_a_recovery_or_a_value_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError):
+        RecoverySpec.parse_all(text)

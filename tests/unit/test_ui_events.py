@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,15 +10,21 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from ghostlab.errors import ConfigError
+from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import events as events_module
-from ghostlab.ui import sidebar
+from ghostlab.ui import picks, sidebar
+from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.controls import BY_HAND
 from ghostlab.ui.events import Events, Shell
 from ghostlab.ui.service import Service
-from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs import TABS, scores
+from ghostlab.ui.tabs import operator as operator_tab
+from ghostlab.ui.tabs.panels import Choice
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
-from tests.helpers.results import make_result
+from tests.helpers.results import make_result, with_selection
 
 pytestmark = pytest.mark.unit
 
@@ -32,6 +39,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
         shell = Shell(*(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status")))
         tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
         made = Events(service, bar, tabs, shell)
+    made.operator = tabs["Operator"]  # type: ignore[attr-defined]
     made.told = told  # type: ignore[attr-defined]
     return made
 
@@ -104,5 +112,40 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
     with pytest.raises(gr.Error, match="number is empty"):
         page.generate(visitor(), "", "Hello", None, 0.0, 1.0)
-    with pytest.raises(gr.Error, match="Internal error"), events_module.told_to_user():
+    with pytest.raises(gr.Error, match="Internal error"), told_to_user():
         raise KeyError("/secret/path")
+
+
+def test_a_candidate_of_the_scores_becomes_the_blocks_to_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(gr, "Info", lambda text, **_: told.append(text))
+    result = with_selection(make_result())
+    chooser, drop, select, box, count = picks.pick(result, "3:8", None)
+    assert (chooser, drop.value, drop.visible) == (BY_HAND, "3:8", True)
+    assert (select.visible, box.visible, count.visible) == (False, False, False)
+    assert told == ["Blocks to drop: 3:8. Press Run to measure them."]
+    for label in ("40:45", None):
+        with pytest.raises(ConfigError, match="not among those shown"):
+            picks.pick(result, label, None)
+
+
+def test_a_single_layer_is_taken_into_the_cut_and_out_of_it() -> None:
+    labels = [f"{layer}:{layer + 1}" for layer in range(6)]
+    info = SelectionInfo("shortgpt", "influence", labels, [1.0] * 6, True, "2:4")
+    assert scores.taken(info, "5:6", None) == "2:4,5:6"
+    assert scores.taken(info, "4:5", "2:4,5:6") == "2:6"
+    assert scores.taken(info, "2:3", None) == "3:4"
+    assert scores.taken(info, "5:6", "half-typed") == "2:4,5:6"
+    assert scores.taken(info, "5:6", "5:6") == "5:6", "an empty cut cannot run"
+
+
+def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) -> None:
+    result = make_result(("refit_layer", "ghost"))
+    bare = replace(result.runs[0], operators=[])
+    result = replace(result, runs=[bare, result.runs[1]])
+    outputs = page.operator.figures  # type: ignore[attr-defined]
+    shown = dict(zip([c.elem_id for c in outputs.components], outputs.render(result), strict=True))
+    assert shown["operator-recovery"].value == "ghost"
+    words, figures = operator_tab.PANELS[0].draw(result, Choice(0))
+    assert words.startswith("**refit_layer** puts no linear map in the place of the blocks")
+    assert not figures[0].data

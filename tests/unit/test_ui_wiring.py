@@ -15,8 +15,8 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.settings import PUBLIC_LIMITS, Settings
-from ghostlab.spec import RecoverySpec
-from ghostlab.ui import registry, sidebar, theme
+from ghostlab.spec import GROUPS, RecoverySpec
+from ghostlab.ui import controls, explain, registry, sidebar, theme
 from ghostlab.ui.app import build_app
 from tests.helpers.fakelab import FakeLab
 
@@ -70,7 +70,7 @@ def test_only_the_api_is_public_and_nothing_leaves_the_machine(
 def test_the_stylesheet_knows_every_class_that_is_used() -> None:
     from ghostlab.ui import present
 
-    used = set(re.findall(r"gl-[a-z-]+[a-z]", present.header() + present.columns(["a"], "p", {}, {})))
+    used = set(re.findall(r"(?<!--)gl-[a-z-]+[a-z]", present.header() + present.columns(["a"], "p", {}, {})))
     known = theme.CSS.read_text(encoding="utf-8")
     assert used
     assert [name for name in used if f".{name}" not in known] == []
@@ -91,6 +91,74 @@ def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_f
             value["value"] if isinstance(value, dict) else value for value in map(_plain, bar.fill(config))
         ]
         assert bar.read(values) == config
+
+
+def test_operators_are_offered_by_kind_and_what_was_asked_for_stays_ticked(bar: sidebar.Sidebar) -> None:
+    asked = RunConfig(recover=tuple(map(RecoverySpec.parse, ("affine", "ghost,rank=4", "drop", "gost"))))
+    filled = dict(zip(bar.controls, map(_value, bar.fill(asked)), strict=True))
+    inputs, outputs = bar.offers
+    names = {id(control): name for name, control in bar.controls.items()}
+    updates = bar.choices(*(filled[names[id(control)]] for control in inputs))
+    offered = {
+        names[id(control)]: update
+        for control, update in zip(outputs, updates, strict=True)
+        if id(control) in names
+    }
+    methods = registry.methods()
+    for group in GROUPS:
+        shown = offered[f"recover_{group}"]
+        own = [name for name, entry in methods.items() if entry.group == group]
+        assert own, f"no operator is of the kind '{group}'"
+        assert [value for _, value in shown.choices][: len(own)] == own
+    assert offered["recover_baseline"].value == ["drop"]
+    assert offered["recover_map"].value == ["affine", "ghost,rank=4"]
+    assert (offered["recover"].value, offered["recover"].visible) == (["gost"], True)
+    ticked = {**filled, **{name: update.value for name, update in offered.items() if "recover" in name}}
+    assert set(bar.read(list(ticked.values())).recover) == set(asked.recover)
+    again = bar.choices(*({**ticked}[names[id(control)]] for control in inputs))
+    assert [update.value for update in again[:6]] == [update.value for update in updates[:6]]
+
+
+def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar: sidebar.Sidebar) -> None:
+    registry.load()
+    values = dict(zip(bar.controls, map(_value, bar.fill(RunConfig())), strict=True))
+    typed = [*{**values, "typed": "ghost, rank=8; affine"}.values()]
+    assert bar.read(typed).recover == (*RunConfig.recover, RecoverySpec("ghost", 8), RecoverySpec("affine"))
+    assert bar.problem(typed, Settings()) == ("", "")
+    for words, told in (
+        ("gost", "no recovery 'gost'"),
+        ("drop,rank=2", "no option 'rank'"),
+        ("rank=2", "without"),
+    ):
+        name, message = bar.problem([*{**values, "typed": words}.values()], Settings())
+        assert name == "typed"
+        assert told in message
+    by_criterion = {**values, "chooser": controls.BY_CRITERION}
+    for asked, problem in (
+        ("shortgpt,convention=flat", ""),
+        ("shortgpt,windows=2", "select"),
+        ("none", "select"),
+    ):
+        assert bar.problem([*{**by_criterion, "select": asked}.values()], Settings())[0] == problem
+
+
+def test_every_operator_and_criterion_is_explained_from_the_registry(bar: sidebar.Sidebar) -> None:
+    methods, criteria = registry.methods(), registry.criteria()
+    words = explain.operators(methods.values())
+    for entry in methods.values():
+        assert f"**{entry.title}** `{entry.name}`" in words
+        assert f"$${entry.formula}$$" in words
+        assert f"Adds {entry.adds} parameters. {entry.source}." in words
+    assert [line[5:] for line in words.splitlines() if line.startswith("#### ")] == list(GROUPS.values())
+    words = explain.criteria(criteria.values())
+    for criterion in criteria.values():
+        assert f"{criterion.summary}\n\n$${criterion.formula}$$\n\nScores every {criterion.unit}." in words
+        assert bar.describe(f"{criterion.name},x=1").startswith(criterion.summary)
+    assert bar.describe("nothing") == "There is no such criterion."
+
+
+def _value(update: Any) -> Any:
+    return update.value if isinstance(update, gr.components.Component) else update
 
 
 def _plain(update: Any) -> Any:

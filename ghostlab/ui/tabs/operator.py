@@ -14,7 +14,10 @@ from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Page, Tab
 
-_NONE = "This recovery is not one linear map, so there is nothing to take apart."
+_NONE = (
+    "**{}** puts no linear map in the place of the blocks (it drops them plainly, keeps a layer, or changes "
+    "the weights of one), so there is nothing to take apart; choose another recovery above."
+)
 
 
 def _panel(
@@ -28,12 +31,22 @@ def _panel(
     def draw(result: RunResult, at: Choice) -> Drawing:
         block = at.block or 0
         if not result.runs or block >= len(result.runs[at.run].operators):
-            return _NONE, [style.empty("No operator") for _ in range(count)]
+            return _why(result, at.run), [style.empty("No linear map to show.") for _ in range(count)]
         report = result.runs[at.run].operators[block]
         colour = style.roles(result.runs)[at.run].colour
         return sentence(report), draw_one(report, colour)
 
     return Panel(title, draw, count)
+
+
+def _why(result: RunResult, run: int) -> str:
+    """Why there is no operator."""
+    return _NONE.format(style.roles(result.runs)[run].name) if result.runs else "No recovery was fitted."
+
+
+def _first(result: RunResult) -> int:
+    """The first recovery that has an operator."""
+    return next((index for index, run in enumerate(result.runs) if run.operators), 0)
 
 
 def _maps(report: OperatorReport, _: str) -> list[go.Figure]:
@@ -63,4 +76,4 @@ PANELS = [
 
 def build(page: Page) -> Tab:
     """Four figures on one recovery's map."""
-    return panels.build(page, "operator", PANELS, by_run=True, by_block=True)
+    return panels.build(page, "operator", PANELS, by_run=True, by_block=True, first=_first)

@@ -11,10 +11,11 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from ghostlab.plots import formats as fmt
-from ghostlab.plots import perplexity, selection, sentences
+from ghostlab.plots import perplexity, sentences, style
 from ghostlab.records import Metric, RecoveryRun
 from ghostlab.results import RunResult
 from ghostlab.ui import present
+from ghostlab.ui.tabs import scores
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _COLUMNS = {
@@ -55,9 +56,7 @@ def build(_: Page) -> Tab:
         elem_id="figures-table",
         max_height=420,
     )
-    with gr.Column(visible=False) as choice:
-        scores_words = gr.Markdown(elem_classes="gl-figure-title")
-        scores = gr.Plot(show_label=False, label="Scores of the criterion", container=False)
+    choice = scores.build()
     command = gr.Code(
         language=None,
         label="The same run on the command line",
@@ -71,20 +70,18 @@ def build(_: Page) -> Tab:
     link = gr.HTML(elem_id="link")
 
     def render(result: RunResult) -> list[Any]:
-        chosen = result.selection
         return [
             headline(result),
             sentences.perplexity(result),
             gr.HTML(value=present.warnings(result), visible=bool(present.warnings(result))),
             perplexity.perplexity(result),
             table_of(result),
-            gr.Column(visible=chosen is not None),
-            "" if chosen is None else f"### How the blocks were chosen\n{sentences.selection(chosen)}",
-            None if chosen is None else selection.scores(chosen),
+            *choice.render(result),
         ]
 
-    figures = [cards, lead, warnings, plot, table, choice, scores_words, scores]
-    return Tab(Outputs(figures, render), Outputs([command, link], _again))
+    figures = [cards, lead, warnings, plot, table, *choice.components]
+    controls = {"take": choice.take, "clicked": choice.clicked}
+    return Tab(Outputs(figures, render), Outputs([command, link], _again), controls)
 
 
 def _again(result: RunResult) -> list[Any]:
@@ -99,12 +96,12 @@ def _again(result: RunResult) -> list[Any]:
 def headline(result: RunResult) -> str:
     """Original, pruned, every recovery, and what was saved, as cards."""
     original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
+    grey, orange, *tones = style.colours(len(result.runs))
     items = [
-        present.card("Original", fmt.number(original.value), f"perplexity ({_range(original)})", "gl-v0"),
-        present.card("Pruned", fmt.number(pruned.value), _against(pruned, original), "gl-v1"),
+        present.card("Original", fmt.number(original.value), f"perplexity ({_range(original)})", grey),
+        present.card("Pruned", fmt.number(pruned.value), _against(pruned, original), orange),
     ]
-    for index, run in enumerate(result.runs, start=2):
-        items.append(_recovery_card(run, f"gl-v{min(index, 7)}"))
+    items += [_recovery_card(run, tone) for run, tone in zip(result.runs, tones, strict=True)]
     return present.cards([*items, _saved_card(result)])
 
 

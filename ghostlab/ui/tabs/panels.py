@@ -45,6 +45,7 @@ def build(
     by_run: bool = False,
     by_block: bool = False,
     whole: bool = False,
+    first: Callable[[RunResult], int] = lambda _: 0,
 ) -> Tab:
     """Lay out ``panels`` below one another, with choosers for recovery and block where asked for.
 
@@ -53,6 +54,7 @@ def build(
         by_run: Offer a choice of recovery.
         by_block: Offer a choice of dropped block, shown when there are several.
         whole: Offer all blocks together too, and first.
+        first: Which recovery is shown until another is chosen.
     """
     with gr.Row():
         run = gr.Radio(
@@ -75,9 +77,10 @@ def build(
 
     def render(result: RunResult) -> list[Any]:
         names, blocks = _names(result), _blocks(result, whole)
-        first = gr.Radio(choices=names, value=names[0] if names else None, visible=by_run and len(names) > 1)
+        name = names[first(result)] if names else None
+        chosen = gr.Radio(choices=names, value=name, visible=by_run and len(names) > 1)
         parts = gr.Radio(choices=blocks, value=blocks[0], visible=by_block and len(result.cut.blocks) > 1)
-        return [first, parts, *draw(result, _choice(result, names[0] if names else None, blocks[0]))]
+        return [chosen, parts, *draw(result, _choice(result, name, blocks[0]))]
 
     def choose(shown: str, label: str | None, part: str | None) -> list[Any]:
         result = page.result(shown)
