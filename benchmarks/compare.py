@@ -169,7 +169,7 @@ def paired(scores: Scores, reference: Scores) -> tuple[float, float, float]:
 
 
 def operator_table(rows: Sequence[Row]) -> str:
-    """Markdown: recoveries down, cuts across; perplexity, with * where it differs from ghost for sure."""
+    """Markdown: recoveries down, cuts across; perplexity, an arrow where it surely differs from ghost."""
     cuts = list(dict.fromkeys(r.cut for r in rows))
     labels = list(dict.fromkeys(r.recovery for r in rows))
     cells = {(r.recovery, r.cut): cell(r) for r in rows}

@@ -13,7 +13,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.cut import Cut
 from ghostlab.measure import Measured
 from ghostlab.model.lm import Model
-from ghostlab.pruning.base import Scores as CriterionScores
+from ghostlab.pruning.base import CriterionScores
 from ghostlab.records import (
     CutInfo,
     ModelInfo,

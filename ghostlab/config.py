@@ -59,8 +59,8 @@ class RunConfig:
     )
     count: int = _setting(5, "How many blocks the criterion drops.")
     recover: tuple[RecoverySpec, ...] = _setting(
-        (RecoverySpec("linearpatch"), RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
-        "Recovery operators to fit, each as METHOD[,rank=R][,ridge=X].",
+        (RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
+        "Recovery operators to fit, each as METHOD[,OPTION=VALUE]; 'ghostlab methods' lists them.",
     )
     order: FitOrder = _setting(
         "parallel",

@@ -89,9 +89,7 @@ def _section(title: str, body: str) -> str:
 
 
 def _warnings(result: RunResult) -> str:
-    texts = [*result.warnings]
-    texts += [f"{run.label or run.method}: {text}" for run in result.runs for text in run.warnings]
-    items = "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(texts))
+    items = "".join(f"<li>{escape(text)}</li>" for text in result.all_warnings())
     return f'<ul class="warnings">{items}</ul>' if items else ""
 
 

@@ -93,6 +93,7 @@ class RunResult:
 
             partial = target / (OPERATOR_FILE + ".part")
             save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
+            partial.chmod(0o644)  # safetensors makes files private
             partial.replace(target / OPERATOR_FILE)
         else:
             (target / OPERATOR_FILE).unlink(missing_ok=True)  # those of another run that was saved here
@@ -129,6 +130,14 @@ class RunResult:
             raise ResultError(
                 f"'{stored}' is damaged.", "Run again with the configuration in result.json."
             ) from error
+
+    def all_warnings(self) -> list[str]:
+        """Every warning once, with the recoveries that it is about in front."""
+        about: dict[str, list[str]] = {}
+        for run in self.runs:
+            for text in run.warnings:
+                about.setdefault(text, []).append(run.label or run.method)
+        return [*self.warnings, *(f"{', '.join(names)}: {text}" for text, names in about.items())]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per variant (original, pruned, each recovery) with every metric and its interval."""

@@ -16,6 +16,7 @@ import typer
 from ghostlab import __version__
 from ghostlab.cli.app import app_command
 from ghostlab.cli.doctor import doctor_command
+from ghostlab.cli.methods import methods_command
 from ghostlab.cli.models import models_command
 from ghostlab.cli.run import run_command
 from ghostlab.errors import Cancelled, GhostlabError
@@ -38,6 +39,7 @@ cli = typer.Typer(
 cli.command("run")(run_command())
 cli.command("app")(app_command)
 cli.command("models")(models_command)
+cli.command("methods")(methods_command)
 cli.command("doctor")(doctor_command)
 
 
@@ -70,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), error.exit_code)
     except UsageError as error:
         message: str = error.format_message()  # type: ignore[attr-defined]
-        return _fail(f"{message.rstrip('.')}. See ghostlab --help.", 2)
+        return _fail(f"{message.rstrip('.?')}. See ghostlab --help.", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("Stopped.", 130)
     except Exception as error:

@@ -45,8 +45,7 @@ def print_result(result: RunResult) -> None:
         *([run.label or run.method, *_recovery(run, kept)] for run in result.runs),
     ]
     print_table(["variant", *_METRICS], rows, f"{model.name}: {result.cut.description}", numbers=True)
-    warnings = [*result.warnings, *(f"{run.label}: {text}" for run in result.runs for text in run.warnings)]
-    for warning in dict.fromkeys(warnings):
+    for warning in result.all_warnings():
         stdout().print(f"Warning: {warning}", markup=False, highlight=False)
 
 

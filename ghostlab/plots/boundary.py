@@ -43,7 +43,8 @@ def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figur
     made = _dots(reports(runs, block), measures, "explained share of the gap")
     if made.data:
         ends = style.finite(value for trace in made.data for value in trace.x)
-        made.update_xaxes(range=[min(0.0, *ends) - 0.03, max(1.0, *ends) + 0.05])
+        style.clip_low(made, -1.0)
+        made.update_xaxes(range=[max(min(0.0, *ends), -1.0) - 0.03, max(1.0, *ends) + 0.05])
         style.guide(made, "x", 1)
         style.guide(made, "x", 0)
     return made

@@ -75,16 +75,15 @@ def cumulative_energy(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     return made
 
 
-def rank_parameters(rank: int, channels: int) -> int:
-    """Parameters that a rank-``rank`` map with a bias adds to a model of ``channels`` channels: 2Cr + C."""
-    return 2 * channels * rank + channels
+def rank_parameters(rank: int, channels: int, *, bias: bool = False) -> int:
+    """Numbers that a map of ``rank`` stores: 2Cr as factors or C² where that is less, and C for a bias."""
+    return min(2 * channels * rank, channels**2) + channels * bias
 
 
 def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     """Explained share of the gap against the rank kept: truncated SVD and, where known, reduced rank.
 
-    Held-out; thin and dotted on the calibration tokens. The upper axis gives the parameters that a rank adds,
-    2Cr + C.
+    Held-out; thin and dotted on the calibration tokens. The upper axis gives the parameters that a rank adds.
     """
     rows = [(role, report) for role, report in reports(runs, block) if report.truncated_svd.ranks]
     if not rows:
@@ -128,7 +127,7 @@ def _upper_axis(places: list[float], added: list[str]) -> dict[str, object]:
         "type": "log",
         "tickvals": places,
         "ticktext": added,
-        "title": {"text": "parameters added (2Cr + C)"},
+        "title": {"text": "parameters added (2Cr, at most C²)"},
         "showgrid": False,
         "tickangle": 0,
     }

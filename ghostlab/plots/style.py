@@ -212,3 +212,12 @@ def key(label: str, like: go.Scatter) -> go.Scatter:
     )
     part = "marker" if like.mode == "markers" else "line"
     return stand_in.update({part: {"color": INK}})
+
+
+def clip_low(made: go.Figure, low: float) -> None:
+    """Mark points left of ``low`` at the edge with their value: drawn to scale they would squash the rest."""
+    for trace in made.data:
+        for value, name in zip(trace.x, trace.y, strict=True):
+            if value is not None and value < low:
+                text = f"◄ {value:,.0%}"
+                made.add_annotation(x=low, y=name, text=text, showarrow=False, xanchor="left", yshift=10)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ghostlab.pruning.base import (
     Criterion,
+    CriterionScores,
     Options,
-    Scores,
     convention_of,
     convention_option,
     in_words,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Mean of arccos(cos(x_s, x_{s+count})) / pi, for every start s, the last included."""
     convention = convention_of(options)
     angle = calib.similarity(progress).angle(convention)

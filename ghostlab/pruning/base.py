@@ -21,7 +21,7 @@ Options = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Scores:
+class CriterionScores:
     """Scores of candidate blocks; those with the lowest are dropped first.
 
     Attributes:
@@ -62,7 +62,7 @@ class Criterion:
     reads: str
     cost: str
     source: str
-    score: Callable[[Calibration, int, Options, Progress], Scores]
+    score: Callable[[Calibration, int, Options, Progress], CriterionScores]
     options: Mapping[str, Option] = field(default_factory=dict)
 
     def settle(self, given: Mapping[str, str]) -> Options:
@@ -103,7 +103,7 @@ def in_words(convention: Convention, what: str) -> str:
 
 def score_layers(
     values: Sequence[float], count: int, convention: str, *, spared: Collection[int] = ()
-) -> Scores:
+) -> CriterionScores:
     """Scores of single layers: the lowest ``count`` that are not ``spared`` go, wherever they are.
 
     Raises:
@@ -116,7 +116,7 @@ def score_layers(
     cut = Cut.of_layers(free[index] for index in lowest([values[layer] for layer in free], count))
     if spared:
         convention += f"; never drops layers {', '.join(map(str, sorted(spared)))}"
-    return Scores(layers(len(values)), tuple(values), convention, cut)
+    return CriterionScores(layers(len(values)), tuple(values), convention, cut)
 
 
 def check_spared(depth: int, count: int, spared: Collection[int]) -> None:
@@ -129,7 +129,7 @@ def check_spared(depth: int, count: int, spared: Collection[int]) -> None:
         )
 
 
-def score_blocks(values: Sequence[float], count: int, convention: str) -> Scores:
+def score_blocks(values: Sequence[float], count: int, convention: str) -> CriterionScores:
     """Scores of contiguous blocks of ``count`` layers by their start: the lowest goes.
 
     Raises:
@@ -138,7 +138,7 @@ def score_blocks(values: Sequence[float], count: int, convention: str) -> Scores
     check_finite(values)
     blocks = tuple(Block(start, start + count) for start in range(len(values)))
     (best,) = lowest(values, 1)
-    return Scores(blocks, tuple(values), convention, Cut((blocks[best],)))
+    return CriterionScores(blocks, tuple(values), convention, Cut((blocks[best],)))
 
 
 def layers(depth: int) -> tuple[Block, ...]:

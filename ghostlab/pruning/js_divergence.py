@@ -8,14 +8,14 @@ import torch
 
 from ghostlab.model.likelihood import js_sums
 from ghostlab.pruning.ablation import predicted, steps
-from ghostlab.pruning.base import Criterion, Options, Scores, score_layers, windows_option
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers, windows_option
 
 if TYPE_CHECKING:
     from ghostlab.calibration.calibrate import Calibration
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Mean JS(p || p without layer l) over predicted tokens, in nats, for every l."""
     windows, depth = int(options["windows"]), calib.model.depth
     sums = torch.zeros(depth, dtype=torch.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.pruning.base import Criterion, Options, Scores, check_spared, score_layers
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, check_spared, score_layers
 from ghostlab.pruning.weights import magnitudes, spared_by_plus
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Sum of |w|^1 over all parameters of each layer; some layers never go."""
     spared = spared_by_plus(calib.model.depth)
     check_spared(calib.model.depth, count, spared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.pruning.base import Criterion, Options, Scores, score_layers
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers
 from ghostlab.pruning.weights import magnitudes
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Sum of |w|^2 over all parameters of each layer."""
     return score_layers(magnitudes(calib.model, 2, progress), count, "sum over the layer's parameters")
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from ghostlab.model.likelihood import token_nll
 from ghostlab.pruning.ablation import predicted, steps
-from ghostlab.pruning.base import Criterion, Options, Scores, score_layers, windows_option
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers, windows_option
 
 if TYPE_CHECKING:
     from ghostlab.calibration.calibrate import Calibration
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Perplexity of calibration text without layer l, for every l, first and last included."""
     windows = int(options["windows"])
     sums = [0.0] * calib.model.depth

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ghostlab.pruning.base import Criterion, Options, Scores, score_layers
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers
 from ghostlab.spec import Option
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """One uniform number per layer, the same for the same seed."""
     generator = torch.Generator().manual_seed(int(options["seed"]))
     values = torch.rand(calib.model.depth, generator=generator, dtype=torch.float64).tolist()

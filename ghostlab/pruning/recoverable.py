@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ghostlab.cut import Block
-from ghostlab.pruning.base import Criterion, Options, Scores, score_blocks, starts
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_blocks, starts
 from ghostlab.pruning.split_fit import errors_left
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Held-out relative error that ghost_sink leaves on ordinary tokens, for every start s."""
     blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
     return score_blocks(errors_left(calib, blocks, progress), count, tokens_in_words(calib))

@@ -11,7 +11,15 @@ import torch
 from ghostlab.cut import Block, Cut
 from ghostlab.model.likelihood import score_tokens
 from ghostlab.model.standin import AffineMap
-from ghostlab.pruning.base import Criterion, Options, Scores, check_finite, lowest, starts, windows_option
+from ghostlab.pruning.base import (
+    Criterion,
+    CriterionScores,
+    Options,
+    check_finite,
+    lowest,
+    starts,
+    windows_option,
+)
 from ghostlab.pruning.split_fit import errors_left, split_fit
 from ghostlab.spec import Option
 
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """KL to the original after recovery, for the best few blocks by recoverable error; NaN for the others."""
     blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
     errors = errors_left(calib, blocks, progress.part(0.0, 0.6))
@@ -40,7 +48,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
     )
     words += f"; for the {len(shortlist)} blocks with the least recoverable error"
     values = tuple(found.get(block, math.nan) for block in blocks)
-    return Scores(tuple(blocks), values, words, Cut((best,)))
+    return CriterionScores(tuple(blocks), values, words, Cut((best,)))
 
 
 def _divergences(

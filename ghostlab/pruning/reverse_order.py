@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.pruning.base import Criterion, Options, Scores, score_layers
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers
 
 if TYPE_CHECKING:
     from ghostlab.calibration.calibrate import Calibration
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """L - 1 - l for every layer l."""
     depth = calib.model.depth
     return score_layers([float(depth - 1 - layer) for layer in range(depth)], count, "position from the end")

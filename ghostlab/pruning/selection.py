@@ -25,7 +25,7 @@ from ghostlab.pruning import (
     taylor,
     taylor_plus,
 )
-from ghostlab.pruning.base import Criterion, Options, Scores
+from ghostlab.pruning.base import Criterion, CriterionScores, Options
 from ghostlab.spec import CriterionSpec
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def resolve(asked: str | CriterionSpec) -> tuple[Criterion, Options]:
 
 def score(
     calib: Calibration, criterion: str | CriterionSpec, count: int, progress: Progress = SILENT
-) -> Scores:
+) -> CriterionScores:
     """Scores of every candidate, and the cut that they lead to.
 
     Args:

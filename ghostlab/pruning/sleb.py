@@ -9,8 +9,8 @@ from ghostlab.model.likelihood import token_nll
 from ghostlab.pruning.ablation import Ablation, ablations, predicted
 from ghostlab.pruning.base import (
     Criterion,
+    CriterionScores,
     Options,
-    Scores,
     check_finite,
     check_spared,
     layers,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Mean negative log-likelihood without layer l and without those dropped before.
 
     A dropped layer has the score it was dropped with, every other that of the last round. The published rule
@@ -48,7 +48,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
     words = f"greedy, mean negative log-likelihood of {predicted(calib, windows):,} calibration tokens"
     if spared:
         words += "; never drops the first or the last layer"
-    return Scores(layers(depth), tuple(values), words, Cut.of_layers(dropped))
+    return CriterionScores(layers(depth), tuple(values), words, Cut.of_layers(dropped))
 
 
 def _nll(batch: Ablation, layer: int, progress: Progress) -> float:

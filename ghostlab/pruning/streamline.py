@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ghostlab.pruning.base import (
     Criterion,
+    CriterionScores,
     Options,
-    Scores,
     convention_of,
     convention_option,
     in_words,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """1 - mean cosine between boundaries s and s + count, for every start s, the last included."""
     convention = convention_of(options)
     cosine = calib.similarity(progress).cosine(convention)

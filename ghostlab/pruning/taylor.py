@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.pruning.base import Criterion, Options, Scores, score_layers, windows_option
+from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers, windows_option
 from ghostlab.pruning.gradients import taylor
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Sum of |w * dL/dw| over all parameters of each layer."""
     values = taylor(calib, int(options["windows"]), progress)
     return score_layers(values, count, "gradients summed over windows, then |w g| over parameters")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.pruning.base import Criterion, Options, Scores, check_spared, score_layers, windows_option
+from ghostlab.pruning.base import (
+    Criterion,
+    CriterionScores,
+    Options,
+    check_spared,
+    score_layers,
+    windows_option,
+)
 from ghostlab.pruning.gradients import taylor
 from ghostlab.pruning.weights import spared_by_plus
 
@@ -13,7 +20,7 @@ if TYPE_CHECKING:
     from ghostlab.progress import Progress
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> Scores:
+def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Sum of |w * dL/dw| over all parameters of each layer; some layers never go."""
     spared = spared_by_plus(calib.model.depth)
     check_spared(calib.model.depth, count, spared)

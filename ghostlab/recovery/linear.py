@@ -118,7 +118,7 @@ def block_fit(
         first_apart=first_apart,
         details={**curve, **(details or {})},
         warnings=(
-            *scarcity(data.calib.tokens, fitted.width),
+            *(scarcity(data.calib.tokens, fitted.width) if ridge else ()),
             *((ridge.warning,) if ridge and ridge.warning else ()),
         ),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import Any
 
 import gradio as gr
 
 from ghostlab import __version__
+from ghostlab.errors import ConfigError
 from ghostlab.settings import Settings
 from ghostlab.ui import api, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
@@ -80,9 +82,21 @@ def launch(settings: Settings, host: str | None = None, port: int | None = None)
     Args:
         settings: The host's profile and limits.
         host, port: Where to listen; default ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``.
+
+    Raises:
+        ConfigError: If the port is taken.
     """
     demo, arguments = build_app(settings)
-    demo.launch(server_name=host, server_port=port, prevent_thread_lock=True, **arguments)
+    try:
+        _, url, _ = demo.launch(
+            server_name=host, server_port=port, prevent_thread_lock=True, quiet=True, **arguments
+        )
+    except OSError as error:
+        where = port or os.environ.get("GRADIO_SERVER_PORT") or "every port from 7860 on"
+        raise ConfigError(
+            f"The app cannot listen on {where}: it is taken.", "Name another --port."
+        ) from error
+    print(f"Ghostlab is at {url} (Ctrl-C ends it)", flush=True)
     later = threading.Timer(WARM_UP_DELAY, warm_up)
     later.daemon = True
     later.start()

@@ -159,7 +159,7 @@ class Events:
         yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
         for view in self.service.follow(job_id) if job_id else ():
             if view.error:
-                gr.Warning(view.error, title="The run failed", duration=None)
+                gr.Warning(view.error, title="The run failed", duration=10)
             update: Update = {self.shell.status: present.progress(view), **self._buttons(not view.finished)}
             if view.result is not None:
                 update |= self._news(view, view.result, last)

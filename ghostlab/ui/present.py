@@ -141,8 +141,7 @@ def columns(
 
 def warnings(result: RunResult) -> str:
     """Everything the run warns of, each once; nothing when there is nothing."""
-    found = [*result.warnings]
-    found += [f"{run.label or run.method}: {text}" for run in result.runs for text in run.warnings]
+    found = result.all_warnings()
     items = "".join(f"<li>{escape(text)}</li>" for text in dict.fromkeys(found))
     return f'<ul class="gl-warnings" aria-label="Warnings">{items}</ul>' if items else ""
 

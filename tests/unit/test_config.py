@@ -38,8 +38,7 @@ def test_the_default_run_is_valid_and_needs_no_link_parameters() -> None:
     RunConfig().check(Settings())
     assert RunConfig().to_query() == ""
     assert RunConfig().to_command() == (
-        "ghostlab run --model embedded --text wikipedia --recover linearpatch --recover ghost "
-        "--recover ghost_sink --drop 20:25"
+        "ghostlab run --model embedded --text wikipedia --recover ghost --recover ghost_sink --drop 20:25"
     )
 
 
@@ -105,7 +104,7 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name(values: dict[str, object],
         ({"drop": None}, "--drop and --select"),
         ({"ridge": "-1"}, "Ridge '-1'"),
         ({"ridge": "abs:inf"}, "Ridge"),
-        ({"rank": 0}, "Rank 0 of linearpatch"),
+        ({"rank": 0}, "Rank 0 of ghost"),
         ({"recover": (RecoverySpec("ghost"),) * 2}, "twice"),
         ({"recover": (RecoverySpec("ghost"), RecoverySpec("ghost", rank=8)), "rank": 8}, "twice"),
     ],

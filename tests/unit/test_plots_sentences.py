@@ -205,7 +205,7 @@ def test_rank_curve_tells_the_least_sufficient_rank_and_overfitting():
     curve = RankCurve([0, 8, 32, 96], [0.0, 0.5, 0.60, 0.55], [0.0, 0.5, 0.7, 0.8])
     runs = [replace(run, operators=[replace(run.operators[0], truncated_svd=curve)])]
     assert sentences.rank_curve(runs) == (
-        "Rank 32 of ghost (6,240 parameters) explains 60 % of the gap; "
+        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap; "
         "the full rank, 96, explains 55 %, less than rank 32 with 60 %."
     )
 

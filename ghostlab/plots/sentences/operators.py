@@ -90,7 +90,7 @@ def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     rows = [(role, r.singular_values) for role, r in reports(runs, block) if style.finite(r.singular_values)]
     if not rows:
         return _NONE
-    role, values = rows[0]
+    role, values = rows[_best(runs, block, [role for role, _ in rows])]
     top, middle = values[0], float(np.median(values))
     if middle <= 1e-6 * top:
         return f"The greatest singular value of {role.name} is {number(top)}; more than half are zero."
@@ -103,9 +103,10 @@ def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> str:
 def cumulative_energy(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     """How many directions hold half, and how many hold 90 % of the energy."""
     rows = [(role, r.cumulative_energy) for role, r in reports(runs, block) if r.cumulative_energy]
-    if not rows or not style.finite(rows[0][1]):
+    rows = [row for row in rows if style.finite(row[1])]
+    if not rows:
         return _NONE
-    role, energy = rows[0]
+    role, energy = rows[_best(runs, block, [role for role, _ in rows])]
     half, most = (int(np.searchsorted(energy, share)) + 1 for share in (0.5, 0.9))
     verb = "holds" if half == 1 else "hold"
     return (
@@ -130,7 +131,7 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> str:
         return f"No rank of {role.name} explains any of the gap on held-out text."
     enough = int(np.argmax(reached >= 0.95 * reached[best]))
     channels = max(len(report.singular_values), curve.ranks[-1])
-    added = count(rank_parameters(curve.ranks[enough], channels))
+    added = count(rank_parameters(curve.ranks[enough], channels, bias=report.bias_norm > 0))
     text = (
         f"Rank {count(curve.ranks[enough])} of {role.name} ({added} parameters) "
         f"explains {percent(reached[enough])} of the gap"
@@ -141,6 +142,12 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     if enough == len(reached) - 1:
         full = "every lower rank loses more than a twentieth of that"
     return f"{text}; {full}.{_factorisation(role.name, report)}"
+
+
+def _best(runs: Sequence[RecoveryRun], block: int, roles: Sequence[style.Role]) -> int:
+    """Index of the role whose map explains most on held-out text."""
+    explained = {role.name: report.split.explained for role, report in reports(runs, block)}
+    return max(range(len(roles)), key=lambda index: explained.get(roles[index].name, -math.inf))
 
 
 def _factorisation(name: str, report: OperatorReport) -> str:

@@ -45,8 +45,9 @@ def _why(result: RunResult, run: int) -> str:
 
 
 def _first(result: RunResult) -> int:
-    """The first recovery that has an operator."""
-    return next((index for index, run in enumerate(result.runs) if run.operators), 0)
+    """The recovery with the lowest perplexity of those that have an operator."""
+    known = [index for index, run in enumerate(result.runs) if run.operators]
+    return min(known, key=lambda index: result.runs[index].perplexity.value, default=0)
 
 
 def _maps(report: OperatorReport, _: str) -> list[go.Figure]:
