@@ -130,6 +130,7 @@ def _upper_axis(places: list[float], added: list[str]) -> dict[str, object]:
         "title": {"text": "parameters added (2Cr, at most C²)"},
         "showgrid": False,
         "tickangle": 0,
+        "tickfont": {"size": 11},
     }
 
 
@@ -165,7 +166,7 @@ def _curve(
         legendgroup=kind,
         showlegend=main,
         mode="lines" if kind == _FITTED else "lines+markers",
-        marker={"symbol": role.symbol if main else f"{role.symbol}-open", "size": 7},
+        marker={"symbol": role.symbol if main else f"{role.symbol}-open", "size": 7, "maxdisplayed": 16},
         line={"color": role.colour, **line},
         customdata=_notes(curve, values, channels),
         hovertemplate=f"{role.name}, {what}: %{{customdata}}<extra></extra>",

@@ -81,7 +81,8 @@ def tick_and_read_about(page: Page, operator: str) -> None:
 def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Watched) -> None:
     page = open_example(watched, SMALL)
     expect(page.locator("#sequences input")).to_have_value("8")
-    tick_and_read_about(page, "refit_layer")
+    tick_and_read_about(page, "mean_shift")
+    page.locator("#typed input, #typed textarea").fill("refit_layer, layer=22")
     page.locator("#run").click()
     expect(page.locator("#run")).to_be_disabled()
     expect(page.locator("#status .gl-progress")).to_be_visible()
@@ -95,18 +96,20 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
         tab(page, name)
         figures_have_size(page, count)
     tab(page, "Operator")
-    page.locator("#operator-recovery").get_by_label("refit_layer").check()
-    expect(page.locator("#operator-0-words")).to_contain_text("refit_layer puts no linear map in the place")
+    page.locator("#operator-recovery").get_by_label("refit_layer, layer 22").check()
+    expect(page.locator("#operator-0-words")).to_contain_text(
+        "refit_layer, layer 22 puts no linear map in the place"
+    )
     tab(page, "Generate")
     columns = page.locator("#columns article")
-    expect(columns).to_have_count(4)
+    expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
 
     page.locator("#generate-prompt textarea").fill("Once upon a time")
     page.locator("#generate").click()
     expect(columns.first).to_contain_text("Once upon a time", timeout=RUN_MS)
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
-    expect(columns.nth(3)).to_contain_text("4 tokens")
+    expect(columns.nth(4)).to_contain_text("4 tokens")
 
     link = page.url
     page.reload()
@@ -188,18 +191,18 @@ def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watche
 
 
 def the_scores_name_the_blocks(page: Page) -> None:
-    """A click on the first dot adds layer 0 to the two that were chosen; the list takes it out again."""
+    """A click on the last dot adds the last layer to the two that were chosen; the list adds the third best."""
     drop = page.locator("#drop input")
     expect(drop).to_be_hidden()
-    page.locator("#scores .scatterlayer .point").first.hover(force=True)
+    page.locator("#scores .scatterlayer .point").last.hover(force=True)
     page.mouse.down()
     page.mouse.up()
-    expect(drop).to_be_visible()
-    named = drop.input_value()
-    page.locator("#take input").press("ArrowDown")
-    page.locator("#take input").press("Enter")
-    expect(drop).not_to_have_value(named)
+    expect(drop).to_have_value(re.compile(r",29:30$"))
     expect(page.locator("#chooser").get_by_label("Blocks I name")).to_be_checked()
+    named = drop.input_value()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
+        page.locator("#take input").press(key)
+    expect(drop).not_to_have_value(named)
 
 
 def test_a_criterion_can_choose_the_blocks(watched: Watched) -> None:
