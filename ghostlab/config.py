@@ -72,7 +72,7 @@ class RunConfig:
         "auto", "Ridge for every operator that names none: auto, a relative number, or abs:NUMBER."
     )
     prompt: str = _setting("The history of the lighthouse begins", "Prompt that every variant continues.")
-    new_tokens: int = _setting(48, "Tokens that each variant generates; 0 for none.")
+    new_tokens: int = _setting(32, "Tokens that each variant generates; 0 for none.")
     temperature: float = _setting(0.0, "Sampling temperature; 0 is greedy.")
     top_p: float = _setting(1.0, "Nucleus sampling: keep the smallest set of tokens with this probability.")
     seed: int = _setting(0, "Seed of the calibration sample, of folds, bootstrap and sampling.")

@@ -243,8 +243,8 @@ def test_rank_curve_has_both_texts_and_a_parameter_axis(result):
     assert list(fitted.y) == curve.explained_train
     assert 0 < held_out.x[0] < 1  # rank 0 has a place on the log axis
     assert list(held_out.x[1:]) == curve.ranks[1:]
-    assert "18,528 parameters" in held_out.customdata[-1]
-    assert figure.layout.xaxis2.ticktext[0] == str(CHANNELS)  # rank 0 still adds a bias
+    assert "9,216 parameters" in held_out.customdata[-1]  # C² is less than 2Cr
+    assert figure.layout.xaxis2.ticktext[0] == "0"
     assert figure.layout.xaxis2.matches == "x"
 
 
