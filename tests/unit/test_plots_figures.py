@@ -11,7 +11,7 @@ import pytest
 
 from ghostlab.plots import boundary, catalog, operator, perplexity, selection, spectrum, style
 from ghostlab.records import Metric, RankCurve, SelectionInfo
-from tests.helpers.results import CHANNELS, TILE, make_result, with_selection
+from tests.helpers.results import TILE, make_result, with_selection
 
 pytestmark = pytest.mark.unit
 
