@@ -67,8 +67,14 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     expect(page.locator("#columns article")).to_have_count(4)
 
 
+def everything_is_offered(page: Page) -> None:
+    """Operators and criteria are listed once torch is loaded, which takes a cold machine a while."""
+    expect(page.get_by_label("mean_shift", exact=True)).to_be_visible(timeout=RUN_MS)
+
+
 def tick_and_read_about(page: Page, operator: str) -> None:
     """Tick one more operator and open the explanations, whose formulas must be set, not spelled out."""
+    everything_is_offered(page)
     page.get_by_label(operator, exact=True).check()
     page.get_by_role("button", name="What are these?").click()
     words = page.locator("#operators-words")
@@ -207,6 +213,7 @@ def the_scores_name_the_blocks(page: Page) -> None:
 
 def test_a_criterion_can_choose_the_blocks(watched: Watched) -> None:
     page = open_example(watched, "sequences=4&length=32&held_out=2&new_tokens=0&recover=ghost")
+    everything_is_offered(page)
     page.locator("#chooser").get_by_text("A criterion").click()
     page.locator("#select input").click()
     page.get_by_role("option", name="shortgpt").click()
