@@ -57,7 +57,7 @@ def measure(
     distinct = list({id(variant): variant for variant in (pruned, *recovered)}.values())
     board = Scoreboard(model, distinct)
     errors = [[BoundaryErrors() for _ in cut] for _ in fits]
-    moments = {block: BlockMoments.empty(block, 1, model.width) for block in cut}
+    moments = {block: BlockMoments.empty(block, 1, model.width, model.device) for block in cut}
     # each stand-in alone, on the original's states: what it makes of one block is not to depend on others
     alone = [{block: _alone(model, f, block) for block in cut} for f in fits]
     edges = {edge for block in cut for edge in (block.start, block.stop)}

@@ -115,9 +115,8 @@ class Calibration:
         return Calibration(self.model, windows, batch=self.batch, state_bytes=self._store.budget)
 
     def empty_moments(self, block: Block, weighting: Weighting = "none") -> BlockMoments:
-        """Moments to be filled, on the model's device unless that has no float64 (Apple MPS)."""
-        device = "cpu" if self.model.device.type == "mps" else self.model.device
-        return BlockMoments.empty(block, self.folds, self.model.width, device, weighting)
+        """Moments to be filled, on the model's device."""
+        return BlockMoments.empty(block, self.folds, self.model.width, self.model.device, weighting)
 
     def similarity(self, progress: Progress = SILENT) -> Similarity:
         """Similarities between all boundaries, from one pass over the whole stack."""

@@ -157,11 +157,14 @@ class BlockMoments:
         device: torch.device | str = "cpu",
         weighting: Weighting = "none",
     ) -> BlockMoments:
-        """Moments of a block before any batch was seen."""
+        """Moments before any batch was seen; on the CPU if ``device`` has no float64 (Apple MPS)."""
+        device = "cpu" if torch.device(device).type == "mps" else device
         return cls(block, [Moments.zeros(width, device) for _ in range(folds)], weighting)
 
     def add(self, before: Tensor, behind: Tensor, fold: Tensor) -> None:
         """Take in the states [B, T, C] before and behind the block of windows that belong to ``fold`` [B]."""
+        device = self.ordinary[0].x.device
+        before, behind = before.to(device), behind.to(device)
         change = behind - before
         special = massive_tokens(before, behind)
         special[:, 0] = True

@@ -13,11 +13,10 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.settings import Settings
 from ghostlab.spec import GROUPS, Group, RecoverySpec
+from ghostlab.text.corpora import PASTE
 from ghostlab.ui import controls, explain, registry
 from ghostlab.ui.controls import BY_CRITERION, BY_HAND, FIRST_CRITERION, NUMBERS, Explained
 
-PASTE = "paste:"
-"""What marks a configuration's text as the text itself; see :func:`ghostlab.text.corpora.load_text`."""
 _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")
 _OPERATORS = ("recover", *(f"recover_{group}" for group in GROUPS))
