@@ -2,10 +2,13 @@
 
     python benchmarks/compare.py operators            # the whole table, about half an hour on two cores
     python benchmarks/compare.py operators --cuts 20:25 10:16 --recover ghost ghost_sink
+    python benchmarks/compare.py shorter              # each cut with one layer fewer dropped
     python benchmarks/compare.py criteria             # every criterion x {drop, ghost, ghost_sink}
 
 One calibration per setting serves every cut and operator; a variant runs only the blocks behind its cut.
-Prints Markdown, and writes it with a JSON of every figure to benchmarks/results/.
+Prints Markdown, and writes it with a JSON of every figure to benchmarks/results/. Rows measured before under
+the same setting stay there unless they are measured anew, so that a table can grow a cut or an operator at
+a time.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from ghostlab.recovery.registry import METHODS
 from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
 
 RESULTS = Path(__file__).parent / "results"
+Figures = dict[str, Any]
 CUTS = ("20:25", "10:16", "10:20", "0:3", "13:19", "24:30", "12:15,17,25:27")
 VARIANTS = (
     "ghost,ridge=abs:1e-6",
@@ -82,14 +86,26 @@ class Row:
 
 def operators(options: argparse.Namespace) -> None:
     """The table of recoveries."""
+    tabulate("operators", options.cuts, options.recover or [*METHODS, *VARIANTS, *LOW_RANK], options)
+
+
+def shorter(options: argparse.Namespace) -> None:
+    """Each cut of one block with a layer fewer dropped, at either edge: the same cost as keeping a layer."""
+    blocks = [gl.parse_cut(text).blocks for text in options.cuts]
+    edges = [(b.start, b.stop) for (b, *more) in blocks if not more and b.stop - b.start > 1]
+    cuts = [f"{start + left}:{stop - 1 + left}" for start, stop in edges for left in (0, 1)]
+    tabulate("shorter", cuts, options.recover or ["drop", "ghost", "ghost_sink"], options)
+
+
+def tabulate(table: str, cuts: Iterable[str], recoveries: Sequence[str], options: argparse.Namespace) -> None:
+    """Measure recoveries on cuts, under every setting asked for."""
     model = gl.load_model(options.model)
-    recoveries = options.recover or [*METHODS, *VARIANTS, *LOW_RANK]
     for setting in [s for s in SETTINGS if s.name in options.settings]:
         calib, held_out = prepare(model, setting, options)
         rows: list[Row] = []
-        for text in options.cuts:
+        for text in cuts:
             rows += compare(model, calib, held_out, text, recoveries)
-            write(f"operators-{setting.name}", describe(setting, options), rows, operator_table(rows))
+            write(f"{table}-{setting.name}", describe(setting, options), [asdict(r) for r in rows])
 
 
 def prepare(model: Model, setting: Setting, options: argparse.Namespace) -> tuple[Calibration, Windows]:
@@ -168,11 +184,14 @@ def paired(scores: Scores, reference: Scores) -> tuple[float, float, float]:
     return float(difference.mean()), float(low), float(high)
 
 
-def operator_table(rows: Sequence[Row]) -> str:
+def operator_table(rows: Sequence[Figures]) -> str:
     """Markdown: recoveries down, cuts across; perplexity, an arrow where it surely differs from ghost."""
-    cuts = list(dict.fromkeys(r.cut for r in rows))
-    labels = list(dict.fromkeys(r.recovery for r in rows))
-    cells = {(r.recovery, r.cut): cell(r) for r in rows}
+    cuts = [
+        cut for cut in (*CUTS, *dict.fromkeys(r["cut"] for r in rows)) if any(r["cut"] == cut for r in rows)
+    ]
+    cuts = list(dict.fromkeys(cuts))
+    labels = list(dict.fromkeys(r["recovery"] for r in rows))
+    cells = {(r["recovery"], r["cut"]): cell(r) for r in rows}
     lines = ["| recovery | " + " | ".join(cuts) + " |", "|---|" + "---|" * len(cuts)]
     lines += [
         f"| {label} | " + " | ".join(cells.get((label, cut), "") for cut in cuts) + " |" for label in labels
@@ -180,14 +199,18 @@ def operator_table(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def cell(r: Row) -> str:
+def cell(r: Figures) -> str:
     """One perplexity for people."""
-    if math.isnan(r.perplexity):
+    if r["perplexity"] is None:
         return "refused"
-    _, low, high = r.against_ghost
-    mark = " ↓" if high < 0 else " ↑" if low > 0 else ""
-    digits = f"{r.perplexity:.1f}" if r.perplexity < 1e4 else f"{r.perplexity:.1e}"
-    return digits + (mark if r.recovery not in {"original", "drop"} else "")
+    _, low, high = r["against_ghost"]
+    mark = "" if low is None else " ↓" if high < 0 else " ↑" if low > 0 else ""
+    return digits(r["perplexity"]) + (mark if r["recovery"] not in {"original", "drop"} else "")
+
+
+def digits(value: float) -> str:
+    """A perplexity, short whatever its size."""
+    return f"{value:.1f}" if value < 1e4 else f"{value:.1e}"
 
 
 def criteria(options: argparse.Namespace) -> None:
@@ -196,30 +219,39 @@ def criteria(options: argparse.Namespace) -> None:
     (setting,) = [s for s in SETTINGS if s.name == options.settings[0]]
     calib, held_out = prepare(model, setting, options)
     rows: list[dict[str, Any]] = []
+    measured: dict[gl.Cut, dict[str, float]] = {}
     for count in options.counts:
         for name in options.criteria or list(CRITERIA):
             begun = time.perf_counter()
             cut = select_scores(calib, name, count).cut
             seconds = time.perf_counter() - begun
-            fits = {method: gl.fit(calib, cut, method) for method in ("drop", "ghost", "ghost_sink")}
-            variants = [gl.apply(model, cut, fit) for fit in fits.values()]
-            _, *scores = score(model, variants, held_out)
-            figures = {m: s.perplexity.value for m, s in zip(fits, scores, strict=True)}
-            rows.append({"count": count, "criterion": name, "cut": str(cut), "seconds": seconds, **figures})
+            if cut not in measured:
+                measured[cut] = recovered_perplexities(model, calib, held_out, cut)
+            rows.append(
+                {"count": count, "criterion": name, "cut": str(cut), "seconds": seconds, **measured[cut]}
+            )
             print(rows[-1], flush=True)
-            write(f"criteria-{setting.name}", describe(setting, options), rows, criteria_table(rows))
+            write(f"criteria-{setting.name}", describe(setting, options), rows)
 
 
-def criteria_table(rows: Sequence[dict[str, Any]]) -> str:
+def recovered_perplexities(
+    model: Model, calib: Calibration, held_out: Windows, cut: gl.Cut
+) -> dict[str, float]:
+    """Perplexity of a cut as it is and as two operators recover it."""
+    fits = {method: gl.fit(calib, cut, method) for method in ("drop", "ghost", "ghost_sink")}
+    variants = [gl.apply(model, cut, fit) for fit in fits.values()]
+    _, *scores = score(model, variants, held_out)
+    return {method: s.perplexity.value for method, s in zip(fits, scores, strict=True)}
+
+
+def criteria_table(rows: Sequence[Figures]) -> str:
     """Markdown: one line per criterion and count."""
     lines = [
         "| n | criterion | drops | drop | ghost | ghost_sink | seconds |",
         "|---|---|---|---|---|---|---|",
     ]
-    for r in rows:
-        figures = " | ".join(
-            f"{r[m]:.1f}" if r[m] < 1e4 else f"{r[m]:.1e}" for m in ("drop", "ghost", "ghost_sink")
-        )
+    for r in sorted(rows, key=lambda r: int(r["count"])):
+        figures = " | ".join(digits(r[m]) for m in ("drop", "ghost", "ghost_sink"))
         lines.append(f"| {r['count']} | {r['criterion']} | {r['cut']} | {figures} | {r['seconds']:.0f} |")
     return "\n".join(lines)
 
@@ -233,15 +265,40 @@ def describe(setting: Setting, options: argparse.Namespace) -> str:
     )
 
 
-def write(name: str, about: str, rows: Sequence[Any], table: str) -> None:
+def write(name: str, about: str, rows: Sequence[Figures]) -> None:
     """Write figures and table after each cut, so that a stopped run keeps what it has."""
     RESULTS.mkdir(exist_ok=True)
-    plain = [r if isinstance(r, dict) else asdict(r) for r in rows]
-    text = json.dumps({"about": about, "rows": plain}, indent=1).replace("NaN", "null")
-    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    note = "Perplexity; an arrow says that the paired 95 % interval against ghost excludes 0."
-    body = f"{about}\n{note if 'operators' in name else ''}\n\n{table}\n"
-    (RESULTS / f"{name}.md").write_text(body, encoding="utf-8")
+    rows = merged(name, about, json.loads(json.dumps(rows).replace("NaN", "null")))
+    (RESULTS / f"{name}.json").write_text(
+        json.dumps({"about": about, "rows": rows}, indent=1), encoding="utf-8"
+    )
+    operators = not name.startswith("criteria")
+    note = (
+        "Perplexity; an arrow says that the paired 95 % interval against ghost excludes 0."
+        if operators
+        else ""
+    )
+    table = operator_table(rows) if operators else criteria_table(rows)
+    (RESULTS / f"{name}.md").write_text(f"{about}\n{note}\n\n{table}\n", encoding="utf-8")
+
+
+def merged(name: str, about: str, rows: Sequence[Figures]) -> list[Figures]:
+    """``rows`` after those that an earlier run under the same setting measured and this one did not."""
+    file = RESULTS / f"{name}.json"
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"about": "", "rows": []}
+    if before["about"] != about:
+        return list(rows)
+    kept = {identity(row): row for row in before["rows"]}
+    return list((kept | {identity(row): row for row in rows}).values())
+
+
+def identity(row: Figures) -> tuple[Any, ...]:
+    """What a row is the measurement of."""
+    return tuple(
+        row.get(name)
+        for name in ("cut", "recovery", "count", "criterion")
+        if name != "cut" or "recovery" in row
+    )
 
 
 def main() -> None:
@@ -249,7 +306,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("table", choices=("operators", "criteria"))
+    parser.add_argument("table", choices=("operators", "shorter", "criteria"))
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--cuts", nargs="+", default=CUTS)
     parser.add_argument("--recover", nargs="+")
@@ -260,7 +317,7 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=256)
     parser.add_argument("--held-out", type=int, default=16)
     options = parser.parse_args()
-    {"operators": operators, "criteria": criteria}[options.table](options)
+    {"operators": operators, "shorter": shorter, "criteria": criteria}[options.table](options)
     print("Written to", RESULTS)
 
 
