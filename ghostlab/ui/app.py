@@ -11,6 +11,7 @@ import gradio as gr
 
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
+from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
@@ -63,7 +64,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments() -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS],
+        "css_paths": [theme.CSS, tokens.CSS],
         "share": False,
         "ssr_mode": False,
         "run_history": False,
