@@ -36,29 +36,35 @@ def marked(made: Generation) -> str:
     for index, token in enumerate(made.written):
         in_text = made.text.startswith(token.text, place)  # the name of a special token is not
         place += len(token.text) if in_text else 0
-        here = index == made.leaves
-        spans.append((MARK if here else "") + _span(token, made.variant, here=here, special=not in_text))
+        spans.append(_span(token, made.variant, here=index == made.leaves, special=not in_text))
     return "".join(spans)
 
 
 def _span(token: Token, variant: str, *, here: bool, special: bool) -> str:
+    shown = token.text.lstrip()  # a space in front is left out: shaded, it would dangle at the end of a line
+    space = token.text[: len(token.text) - len(shown)]
     kinds = {f"gl-s{level(token)}": level(token) > 0, "gl-here": here, "gl-special": special}
-    kinds["gl-part"] = not token.text
+    kinds["gl-blank"] = not shown
     names = " ".join(["gl-token", *(name for name, holds in kinds.items() if holds)])
-    return f'<span class="{names}" title="{escape(_title(token, variant))}">{escape(token.text)}</span>'
+    span = f'<span class="{names}" title="{escape(_title(token, variant))}">{escape(shown)}</span>'
+    mark = MARK if here else ""
+    return f"{space}{mark}{span}" if shown else f"{mark}{span}{space}"
 
 
 def _title(token: Token, variant: str) -> str:
     """What hovering over a token says, one fact a line."""
-    shown = f"\N{LEFT DOUBLE QUOTATION MARK}{token.text}\N{RIGHT DOUBLE QUOTATION MARK}"
-    lines = [shown if token.text else "begins a character that a later token completes"]
+    lines = [_quoted(token.text) if token.text else "part of a character"]
     if variant != "original":
         lines.append(f"{variant}: {_likelihood(token.log_probability)}")
     lines.append(f"original: {_likelihood(token.original)}")
     if token.instead:
-        quoted = f"\N{LEFT DOUBLE QUOTATION MARK}{token.instead}\N{RIGHT DOUBLE QUOTATION MARK}"
-        lines.append(f"likeliest to the original: {quoted}")
+        lines.append(f"likeliest to the original: {_quoted(token.instead)}")
     return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    shown = text.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}")
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{shown}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _likelihood(log_probability: float) -> str:
@@ -94,8 +100,8 @@ def timing(made: Generation) -> str:
 def reuse(made: Generation) -> str:
     """How much of the prompt did not have to be read again; nothing where all of it was."""
     blocks = made.shared_blocks
-    taken = f"{plural(blocks, 'block')} had read the prompt for the original already"
-    return taken if blocks else ""
+    verb = "shares" if blocks == 1 else "share"
+    return f"{plural(blocks, 'block')} {verb} the original's prompt" if blocks else ""
 
 
 def standing(made: Generation) -> str:

@@ -54,15 +54,17 @@ def test_hovering_says_both_likelihoods_and_what_the_original_would_write() -> N
 def test_the_departure_is_marked_in_front_of_its_token() -> None:
     shown = written(token(" a"), token(" b"), token(" c"), leaves=1)
     assert shown.count("gl-leaves") == shown.count("gl-here") == 1
-    assert shown.index(" a<") < shown.index("gl-leaves") < shown.index(" b<")
+    assert shown.index(">a<") < shown.index("gl-leaves") < shown.index(">b<")
     assert "gl-leaves" not in written(token(" a"), leaves=None)
 
 
 def test_special_tokens_and_parts_of_characters_are_told_apart_from_text() -> None:
-    shown = written(token(" a"), token(""), token("\N{SNOWMAN}"), token("<|end|>"), text=" a\N{SNOWMAN}")
+    shown = written(
+        token(" a"), token(""), token("\N{SNOWMAN}"), token("\n"), token("<|end|>"), text=" a\N{SNOWMAN}\n"
+    )
     kinds = re.findall(r'class="([^"]*)"', shown)
-    assert kinds == ["gl-token", "gl-token gl-part", "gl-token", "gl-token gl-special"]
-    assert "begins a character" in shown
+    assert kinds == ["gl-token", "gl-token gl-blank", "gl-token", "gl-token gl-blank", "gl-token gl-special"]
+    assert "part of a character" in shown
     assert "&lt;|end|&gt;</span>" in shown
 
 

@@ -28,7 +28,7 @@ def build(_: Page) -> Tab:
         prompt = gr.Textbox(
             RunConfig.prompt,
             label="Prompt",
-            lines=3,
+            lines=5,
             max_lines=8,
             scale=3,
             min_width=280,
@@ -41,11 +41,12 @@ def build(_: Page) -> Tab:
                     value=RunConfig.prompt_format,
                     label="Prompt format",
                     elem_id="generate-format",
-                    min_width=110,
+                    min_width=120,
                 )
-                new_tokens = gr.Number(RunConfig.new_tokens, label="New tokens", precision=0, min_width=90)
-                temperature = gr.Number(RunConfig.temperature, label="Temperature", step=0.1, min_width=90)
-                top_p = gr.Number(RunConfig.top_p, label="Top p", step=0.05, min_width=90)
+                new_tokens = gr.Number(RunConfig.new_tokens, label="New tokens", precision=0, min_width=120)
+            with gr.Row():
+                temperature = gr.Number(RunConfig.temperature, label="Temperature", step=0.1, min_width=120)
+                top_p = gr.Number(RunConfig.top_p, label="Top p", step=0.05, min_width=120)
             with gr.Row():
                 start = gr.Button("Generate", variant="primary", elem_id="generate", min_width=120)
                 stop = gr.Button(
