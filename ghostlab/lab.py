@@ -136,7 +136,7 @@ class Lab:
         with _timed(clock, "text"):
             text = self._bench.text(config.text, progress.part(0.0, 0.02))
             other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
-            windows = self._bench.held_out(config, model, other)
+            held_out = self._bench.held_out(config, model, other)
             calib = self._bench.calibration(config, model, text)
         with _timed(clock, "calibrate"):
             cut, selection = _decide(config, calib, progress.part(0.04, 0.3))
@@ -147,14 +147,14 @@ class Lab:
         variants = {"original": model, "pruned": pruned}
         variants |= {f.label: apply(model, cut, f) if f.standins else pruned for f in fits}
         with _timed(clock, "evaluate"):
-            measured = measure(config, variants, fits, windows, progress.part(0.62, 0.95))
+            measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with _timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
             runs = [recovery_run(f, index, calib, measured) for index, f in steps]
         result = RunResult(
             config=config,
             model=model_info(model, cut),
-            text=text_info(text, other, calib, windows),
+            text=text_info(text, other, calib, held_out.windows),
             cut=cut_info(cut, model.depth),
             baseline=Baseline(measured.original, measured.pruned),
             runs=runs,
