@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+DEFAULT_LENGTHS = tuple(range(1, 11))
+
+
 @dataclass(frozen=True)
 class AtlasBlock:
     """One block ``start:stop`` (layers start .. stop - 1).
@@ -55,6 +58,24 @@ class AtlasBlock:
     def length(self) -> int:
         """Number of layers."""
         return self.stop - self.start
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Read block lengths: ``1-10``, ``4,6`` or ``1-3,8``, ascending.
+
+    Raises:
+        ConfigError: If it is none of these.
+    """
+    found: set[int] = set()
+    try:
+        for part in text.split(","):
+            low, dash, high = part.strip().partition("-")
+            found |= set(range(int(low), int(high if dash else low) + 1))
+    except ValueError:
+        found = set()
+    if not found or min(found) < 1:
+        raise ConfigError(f"'{text}' are no block lengths.", "Write for example 1-10 or 2,4,6.")
+    return tuple(sorted(found))
 
 
 @dataclass(frozen=True)

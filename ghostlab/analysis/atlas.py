@@ -29,7 +29,15 @@ KL_WINDOWS = 4
 """Windows on which the best block of each length is run: their KL has the precision of a hint."""
 
 
-def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILENT) -> list[AtlasBlock]:
+@dataclass(frozen=True)
+class Survey:
+    """Every block's figures, and the census of the tokens they come from."""
+
+    blocks: list[AtlasBlock]
+    census: Census
+
+
+def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILENT) -> Survey:
     """Figures of every block whose length is among ``lengths``; see :class:`~ghostlab.atlas.AtlasBlock`.
 
     Maps are fitted on all folds but the last, errors taken on the last; each family's ridge is the best of
@@ -69,7 +77,7 @@ def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILE
     sample = calib.some(KL_WINDOWS, fold=calib.folds - 1)
     maps = {block: fitted for _, block, fitted in best.values()}
     divergence = recovered_kl(sample, maps, progress.part(0.9, 1.0))
-    return [replace(e, kl=divergence.get(Block(e.start, e.stop))) for e in entries]
+    return Survey([replace(e, kl=divergence.get(Block(e.start, e.stop))) for e in entries], census)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ ROAD = [
     "report",
     "measure",
     "assembly",
+    "steps",
     "workbench",
     "lab",
     "jobstate",

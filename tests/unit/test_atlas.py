@@ -13,13 +13,13 @@ from scipy.linalg import solve_continuous_lyapunov
 from ghostlab.analysis import band
 from ghostlab.analysis.atlas import KL_WINDOWS, survey
 from ghostlab.analysis.band import take_census
-from ghostlab.atlas import Atlas, AtlasBlock
+from ghostlab.atlas import Atlas, AtlasBlock, parse_lengths
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.solve import RELATIVE_RIDGES
 from ghostlab.calibration.store import Budget
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
-from ghostlab.errors import Cancelled, CutError, ResultError
+from ghostlab.errors import Cancelled, ConfigError, CutError, ResultError
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.standin import StandIn
 from ghostlab.progress import SILENT, CancelToken, Progress
@@ -98,7 +98,7 @@ def by_hand(calib: Calibration, start: int, stop: int) -> dict[str, float]:
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
 def test_figures_are_those_of_plain_least_squares(family: str) -> None:
     calib = calibration(family)
-    blocks = survey(calib, LENGTHS)
+    blocks = survey(calib, LENGTHS).blocks
     assert [(b.start, b.stop) for b in blocks] == [
         (s, s + n) for s in range(DEPTH) for n in LENGTHS if s + n <= DEPTH
     ]
@@ -110,7 +110,7 @@ def test_figures_are_those_of_plain_least_squares(family: str) -> None:
 
 def test_one_fold_is_tried_on_what_it_was_fitted_on() -> None:
     calib = calibration(folds=1)
-    (block,) = [b for b in survey(calib, (2,)) if b.start == 3]
+    (block,) = [b for b in survey(calib, (2,)).blocks if b.start == 3]
     for name, expected in by_hand(calib, 3, 5).items():
         assert getattr(block, name) == pytest.approx(expected, rel=2e-3), name
 
@@ -118,15 +118,15 @@ def test_one_fold_is_tried_on_what_it_was_fitted_on() -> None:
 def test_similarities_are_the_criteria_s() -> None:
     calib = calibration()
     similarity = calib.similarity()
-    for block in survey(calib, (3,)):
+    for block in survey(calib, (3,)).blocks:
         assert block.cosine == pytest.approx(float(similarity.cosine("token")[block.start, block.stop]))
         assert block.angle == pytest.approx(float(similarity.angle("last")[block.start, block.stop]))
 
 
 def test_a_tight_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = survey(calibration(), LENGTHS)
+    whole = survey(calibration(), LENGTHS).blocks
     monkeypatch.setattr(band, "MOMENT_BYTES", 1)  # one start at a time
-    tight = survey(calibration(budget=Budget(0)), LENGTHS)  # no state kept: passes instead
+    tight = survey(calibration(budget=Budget(0)), LENGTHS).blocks  # no state kept: passes instead
     for one, other in zip(whole, tight, strict=True):
         assert one.ghost_sink == pytest.approx(other.ghost_sink, rel=1e-4)
         assert one.symmetric == pytest.approx(other.symmetric, rel=1e-4)
@@ -134,7 +134,7 @@ def test_a_tight_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_kl_is_that_of_the_recovered_variant() -> None:
     calib = calibration()
-    blocks = survey(calib, (2,))
+    blocks = survey(calib, (2,)).blocks
     (best,) = [b for b in blocks if b.kl is not None]
     assert best.ghost_sink == min(b.ghost_sink for b in blocks)
     block = Block(best.start, best.stop)
@@ -155,7 +155,7 @@ def test_after_the_first_pass_no_block_runs_but_for_the_kl() -> None:
     ran: list[int] = []
     for index, block in enumerate(calib.model.decoder.blocks):
         block.register_forward_hook(lambda *_, index=index: ran.append(index))
-    best = [b for b in survey(calib, (2, 4)) if b.kl is not None]
+    best = [b for b in survey(calib, (2, 4)).blocks if b.kl is not None]
     expected = sum(DEPTH - b.stop for b in best)
     assert len(ran) - expected in {0, DEPTH}, "suffixes, and at most one trace of what blocks are handed"
 
@@ -196,3 +196,14 @@ def test_what_is_no_atlas_is_refused(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(ResultError):
         Atlas.load(path)
+
+
+@pytest.mark.parametrize(("text", "lengths"), [("1-3", (1, 2, 3)), ("4", (4,)), ("6, 2-3,2", (2, 3, 6))])
+def test_lengths_are_read(text: str, lengths: tuple[int, ...]) -> None:
+    assert parse_lengths(text) == lengths
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "0-2", "-1", "1-", "1..3"])
+def test_what_are_no_lengths_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="1-10"):
+        parse_lengths(text)
