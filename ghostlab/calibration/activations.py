@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -17,9 +17,7 @@ from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.text.windows import Windows
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
+Own = TypeVar("Own", bound="Activations")
 StateBatch = tuple[slice, dict[int, Tensor]]
 """Some windows, and their states [B, T, C] by boundary."""
 
@@ -108,7 +106,7 @@ class Activations:
             self._calls[size] = self.model.decoder.trace(self.windows.ids[:size], (), last=last)
         return self._calls[size]
 
-    def some(self, count: int, *, fold: int | None = None) -> Self:
+    def some(self: Own, count: int, *, fold: int | None = None) -> Own:
         """The same model on ``count`` of the windows, spread evenly over them or over those of one fold.
 
         States that are kept here need not be computed there.
