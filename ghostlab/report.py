@@ -178,7 +178,7 @@ def _generations(result: RunResult) -> str:
     says = f'<p class="says">{escape(tokens.sentence(result.generations))}</p>{tokens.legend()}' * judged
     texts = "".join(
         f"<article><h3>{escape(made.variant)}</h3>"
-        f'<p class="says">{escape(". ".join(filter(None, (tokens.standing(made), tokens.timing(made)))))}</p>'
+        f'<p class="says">{escape("; ".join(filter(None, (tokens.standing(made), tokens.timing(made)))))}</p>'
         f"<blockquote>{tokens.marked(made)}</blockquote></article>"
         for made in result.generations
     )
