@@ -132,5 +132,6 @@ def sentence(generations: Sequence[Generation]) -> str:
 
 
 def _mean_factor(made: Generation) -> str:
+    """The geometric mean of how many times less likely the original finds a token."""
     mean = sum(token.surprise for token in made.written) / len(made.written)
-    return number(math.exp(min(mean, 50.0)), 2)
+    return number(math.exp(min(mean, 50.0)), 2) if mean >= 0.05 else "no less"

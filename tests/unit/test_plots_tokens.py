@@ -94,6 +94,8 @@ def test_the_sentence_names_the_most_faithful_and_how_strange_each_text_is() -> 
     said = tokens.sentence([original, pruned, even])
     assert said.startswith("ghost keeps to the original's path for 1 token. ")
     assert said.endswith("; ghost 3.0.")
+    surer = replace(ghost, written=[token(lost=-1.0)] * 5)
+    assert tokens.sentence([original, surer]).endswith(": ghost no less.")
     assert tokens.sentence([original, ghost, affine]).startswith("ghost and affine keep ")
     assert tokens.sentence([original, pruned]).startswith("Every variant leaves the original's path with its")
     assert tokens.sentence([original]) == ""
