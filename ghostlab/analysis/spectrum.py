@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
@@ -13,7 +14,7 @@ MOST_POINTS = 48
 
 
 def svd_curve(
-    matrix: Tensor, bias: Tensor | None, train: Moments, held_out: Moments
+    matrix: Tensor, bias: Tensor | None, train: Moments, held_out: Moments, leading: int | None = None
 ) -> tuple[Tensor, RankCurve]:
     """Singular values of M, and the explained share of its truncated SVD at ranks 0 .. C.
 
@@ -22,12 +23,18 @@ def svd_curve(
         bias: b, or ``None``; given, each rank has the bias that belongs to it.
         train: Moments of the calibration tokens that M was fitted on.
         held_out: Moments of held-out tokens.
+        leading: Only this many singular directions, by randomised iteration; the curve then leaps from there
+            to the full rank.
 
     Returns:
-        Singular values [C], descending, and the curve at a thinned set of ranks.
+        Singular values, [C] or [leading], descending, and the curve at a thinned set of ranks.
     """
-    left, values, right = torch.linalg.svd(matrix)
-    return values, _curve(left * values, right.T, bias, train, held_out)
+    if leading is None:
+        left, values, right = torch.linalg.svd(matrix)
+        return values, _curve(left * values, right.T, bias, train, held_out)
+    found = randomized_svd(matrix.cpu().numpy(), leading, random_state=0)
+    left, values, right = (torch.from_numpy(part).to(matrix.device) for part in found)
+    return values, _curve(left * values, right.T, bias, train, held_out, whole=matrix)
 
 
 def reduced_rank_curve(matrix: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
@@ -38,23 +45,34 @@ def reduced_rank_curve(matrix: Tensor, bias: Tensor | None, train: Moments, held
     return _curve(matrix @ directions, directions, bias, train, held_out)
 
 
-def _curve(down: Tensor, up: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
-    """Explained share of M_r = sum_{i<=r} d_i u_i', columns of ``down`` and orthonormal ``up`` [C, C].
+def _curve(
+    down: Tensor,
+    up: Tensor,
+    bias: Tensor | None,
+    train: Moments,
+    held_out: Moments,
+    *,
+    whole: Tensor | None = None,
+) -> RankCurve:
+    """Explained share of M_r = sum_{i<=r} d_i u_i', columns of ``down`` and orthonormal ``up`` [C, r].
 
     The error at rank r is t - sum_{i<=r} (2 d_i'R u_i - d_i'G d_i): one product gives the whole curve. With a
-    bias, X and D are first taken about the training mean, where the bias of each rank is zero.
+    bias, X and D are first taken about the training mean, where the bias of each rank is zero. Where not all
+    directions are given, ``whole`` [C, C] is the last point of the curve.
     """
     x, change = train.x / train.count, train.change / train.count
     gaps = (train.total, held_out.total)
     if bias is not None:
         train, held_out = train.about(x, change), held_out.about(x, change)
-    ranks = thin(down.shape[0])
+    ranks = thin(down.shape[1])
     at = torch.tensor(ranks, device=down.device)
     shares = []
     for moments, gap in zip((train, held_out), gaps, strict=True):
         gain = ((2 * moments.cross @ up - moments.gram @ down) * down).sum(0).cumsum(0)
-        error = moments.total - torch.cat([gain.new_zeros(1), gain])
-        shares.append((1 - error[at] / gap).tolist() if gap else [0.0] * len(ranks))
+        error = (moments.total - torch.cat([gain.new_zeros(1), gain]))[at].tolist()
+        error += [] if whole is None else [moments.residual(whole)]
+        shares.append([1 - each / gap if gap else 0.0 for each in error])
+    ranks += [] if whole is None else [len(whole)]
     return RankCurve(ranks, explained=shares[1], explained_train=shares[0])
 
 
@@ -64,8 +82,8 @@ def thin(width: int) -> list[int]:
     return sorted({0, 1, width, *(int(step) for step in steps.round())})
 
 
-def cumulative_energy(values: Tensor) -> Tensor:
-    """Share of ||M||_F^2 in the first r singular values, for r = 1 .. C."""
+def cumulative_energy(values: Tensor, whole: float | None = None) -> Tensor:
+    """Share of ||M||_F^2 (``whole``; default that of all ``values``) in the first r singular values."""
     energy = values.square()
-    whole = energy.sum()
+    whole = float(energy.sum()) if whole is None else whole
     return energy.cumsum(0) / whole if whole else torch.ones_like(energy)

@@ -16,7 +16,18 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-COMMON = {"config", "cut", "errors", "progress", "records", "results", "settings", "spec"}
+COMMON = {
+    "config",
+    "cut",
+    "errors",
+    "insights",
+    "probes",
+    "progress",
+    "records",
+    "results",
+    "settings",
+    "spec",
+}
 ROAD = [
     "model",
     "text",
@@ -30,6 +41,7 @@ ROAD = [
     "measure",
     "assembly",
     "workbench",
+    "probing",
     "lab",
     "jobstate",
     "jobs",
