@@ -59,7 +59,7 @@ class Probe:
         alteration: How.
         parameters_added: Numbers that the altered maps store.
         window_nll: Mean negative log-likelihood of each window, for paired comparisons.
-        text: Its continuation of the prompt, if one was asked for.
+        prompt, text: A prompt and its continuation, if one was asked for.
     """
 
     label: str
@@ -69,4 +69,5 @@ class Probe:
     kl: Metric
     top1_agreement: Metric
     window_nll: list[float]
+    prompt: str = ""
     text: str = ""

@@ -80,6 +80,7 @@ def probe(
             kl=found.kl,
             top1_agreement=found.top1_agreement,
             window_nll=found.window_nll,
+            prompt=config.prompt if text else "",
             text=text,
         )
         for how, variant, found, text in zip(asked, variants, scores, texts, strict=True)
