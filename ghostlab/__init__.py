@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ghostlab.evaluation.perplexity import perplexity
     from ghostlab.lab import Lab, run
     from ghostlab.model.load import load_model
+    from ghostlab.probes import Alteration
     from ghostlab.progress import CancelToken, Progress
     from ghostlab.pruning import select
     from ghostlab.recovery import apply, fit, load_recovered
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ghostlab.text.corpora import load_text
 
 _HOMES = {
+    "Alteration": "probes",
     "Block": "cut",
     "CancelToken": "progress",
     "Cut": "cut",
@@ -50,6 +52,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Alteration",
     "Block",
     "CancelToken",
     "Cut",
