@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ghostlab.analysis.leading import output_directions, singular
 from ghostlab.analysis.symmetry import split
 from ghostlab.calibration.moments import Moments
 from ghostlab.model.standin import AffineMap
 from ghostlab.probes import Alteration
-from ghostlab.recovery.lowrank import Factors, output_directions, truncated_svd
+from ghostlab.recovery.lowrank import Factors
 
 
 @dataclass(frozen=True)
@@ -73,17 +74,25 @@ def _reformed(matrix: Tensor, how: Alteration, seen: Moments | None, bias: bool)
     part = {"whole": matrix, "symmetric": symmetric, "antisymmetric": antisymmetric}[how.part]
     if how.rank is None or how.rank >= len(matrix):
         return _Form(dense=part), part
-    factors = truncated_svd(part, how.rank)
     if how.factor == "reduced_rank":
         assert seen is not None
         factors = _reduced(part, seen.centred() if bias else seen, how.rank)
+    else:
+        factors = _truncated(part, how.rank)
     kept = factors[0] @ factors[1]
     cheap = 2 * how.rank < len(matrix)  # from there on factors are more numbers than the matrix itself
     return (_Form(factors=factors) if cheap else _Form(dense=kept)), kept
 
 
+def _truncated(matrix: Tensor, rank: int) -> Factors:
+    """The rank-r matrix nearest to M; both factors of the same scale."""
+    left, values, right = singular(matrix, rank)
+    root = values[:rank].sqrt()
+    return left[:, :rank] * root, root[:, None] * right[:rank]
+
+
 def _reduced(matrix: Tensor, seen: Moments, rank: int) -> Factors:
     """M V V' with the r output directions that lower the error on the fitted tokens most."""
     gram, cross = seen.gram.to(matrix.device), seen.cross.to(matrix.device)
-    directions = output_directions(matrix, 2 * cross - gram @ matrix)[:, :rank]
+    directions = output_directions(matrix, 2 * cross - gram @ matrix, rank)[:, :rank]
     return matrix @ directions, torch.clone(directions.T)

@@ -7,6 +7,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from ghostlab.analysis.directions import top_directions
+from ghostlab.analysis.leading import LEADING, WIDE, is_wide
 from ghostlab.analysis.plane import state_plane
 from ghostlab.analysis.sample import TokenSample
 from ghostlab.analysis.spectrum import cumulative_energy, reduced_rank_curve, svd_curve
@@ -18,10 +19,6 @@ from ghostlab.records import OperatorReport
 
 MAP_SIZE = 64
 """Heat maps are averaged down to at most this many tiles per side."""
-WIDE = 2048
-"""Above this width all eigenvalues, or all singular values, take minutes on a CPU."""
-LEADING = 256
-"""Singular directions that are computed of a wide map."""
 
 
 def describe(
@@ -49,9 +46,9 @@ def describe(
     seen = train if bias is None else train.centred()
     added = ridge * float(seen.gram.trace()) / seen.width
     symmetric, antisymmetric = split(matrix)
-    wide = seen.width > WIDE
+    wide = is_wide(seen.width)
     eigenvalues = torch.linalg.eigvals(matrix[:0, :0] if wide else matrix) + 1
-    values, curve = svd_curve(matrix, bias, train, held_out, LEADING if wide else None)
+    values, curve = svd_curve(matrix, bias, train, held_out)
     best_curve = reduced_rank_curve(matrix, bias, train, held_out)
     tile = -(-seen.width // MAP_SIZE)
     return OperatorReport(
@@ -75,7 +72,7 @@ def describe(
 
 _WIDE_NOTE = (
     f"The map has more than {WIDE:,} channels: its eigenvalues were left out, and only the leading {LEADING} "
-    "singular values were computed, because all of them would take minutes."
+    "directions were computed, because all of them would take minutes."
 )
 
 
