@@ -57,7 +57,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
     )
     return style.figure(
         [heat],
-        height=430,
+        height=410,
         x={"title": "to channel", "constrain": "domain", "showgrid": False},
         y={
             "title": "from channel",
@@ -88,7 +88,7 @@ def energy_split(report: OperatorReport) -> go.Figure:
         if wide
         else {
             "title": "energy as a share of that of M",
-            "range": style.share_range(values),
+            "range": style.share_range(values, room=0.32),
             "tickformat": ".0%",
         }
     )
@@ -175,7 +175,7 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
     )
     return style.figure(
         [circle, dots],
-        height=430,
+        height=380,
         x={"title": "real part", "constrain": "domain", "range": _around(real)},
         y={
             "title": "imaginary part",
