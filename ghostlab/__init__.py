@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ghostlab.atlas import Atlas
     from ghostlab.calibration.calibrate import calibrate
     from ghostlab.config import RunConfig
     from ghostlab.cut import Block, Cut, parse_cut
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Alteration": "probes",
+    "Atlas": "atlas",
     "Block": "cut",
     "CancelToken": "progress",
     "Cut": "cut",
@@ -53,6 +55,7 @@ _HOMES = {
 
 __all__ = [
     "Alteration",
+    "Atlas",
     "Block",
     "CancelToken",
     "Cut",

@@ -1,7 +1,7 @@
 """Put altered copies of a finished run's maps into the model, and measure what that does.
 
 Nothing is fitted again: maps come from the result, the parts and ranks of them from linear algebra. The
-original's states where the variants part from it are kept from probe to probe, so that each costs the blocks
+workbench keeps the original's states where the variants part from it, so that each probe costs the blocks
 behind the cut and the head.
 """
 
@@ -18,7 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, memory_errors
 from ghostlab.evaluation.generate import generate
-from ghostlab.evaluation.scoreboard import Scoreboard
+from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
@@ -124,11 +124,9 @@ def _seen(bench: Workbench, config: RunConfig, model: Model, cut: Cut, progress:
 def _scores(
     bench: Workbench, config: RunConfig, model: Model, variants: Sequence[Model], progress: Progress
 ) -> list[Scores]:
-    board = Scoreboard(model, variants)
-    windows, batches = bench.held_out_passes(config, model, board.boundaries, progress)
-    for batch in batches:
-        board.add(batch)
-    return board.scores(windows.bytes, config.seed)[1:]
+    text = bench.text(config.held_out_text or config.text, progress.part(0.0, 0.05))
+    held_out = bench.held_out(config, model, text)
+    return score(held_out, variants, seed=config.seed, progress=progress.part(0.05, 1.0))[1:]
 
 
 def _text(config: RunConfig, model: Model, label: str, progress: Progress, on_text: OnText | None) -> str:

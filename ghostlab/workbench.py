@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
-from ghostlab.calibration.calibrate import Calibration, calibrate, check_length
-from ghostlab.calibration.capture import Batch, passes
+from ghostlab.calibration.activations import Activations
+from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
 from ghostlab.config import RunConfig
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
@@ -14,11 +14,10 @@ from ghostlab.progress import Progress
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text
 from ghostlab.text.documents import Text
-from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
+from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 KEPT_TEXTS = 4
 KEPT_CALIBRATIONS = 2
-KEPT_PASSES = 1
 
 Value = TypeVar("Value")
 Shelf = dict[tuple[object, ...], Value]
@@ -32,7 +31,7 @@ class Workbench:
         self._models: Shelf[Model] = {}
         self._texts: Shelf[Text] = {}
         self._calibrations: Shelf[Calibration] = {}
-        self._passes: Shelf[list[Batch]] = {}
+        self._held_out: Shelf[Activations] = {}
 
     def model(self, config: RunConfig, progress: Progress) -> Model:
         """The original model of a run."""
@@ -78,52 +77,27 @@ class Workbench:
         calib.batch = config.batch
         return calib
 
-    def held_out(self, config: RunConfig, model: Model, text: Text) -> Windows:
-        """Evaluation windows: from the held-out part of ``text``, or from all of a text of their own."""
+    def held_out(self, config: RunConfig, model: Model, text: Text) -> Activations:
+        """What the original does on evaluation windows: from the held-out part of ``text``, or from all of a
+        text of their own."""
         own = config.held_out_text not in {None, config.text}
         check_length(model, config.length)
-        return make_windows(
-            text.whole if own else text.held_out,
-            model.tokenizer,
-            count=config.held_out,
-            length=config.length,
-            bos=config.bos,
-            seed=HELD_OUT_SEED,
-        )
 
-    def held_out_passes(
-        self, config: RunConfig, model: Model, boundaries: Collection[int], progress: Progress
-    ) -> tuple[Windows, Iterable[Batch]]:
-        """The evaluation windows, and the original's states on them at ``boundaries``.
+        def prepare() -> Activations:
+            windows = make_windows(
+                text.whole if own else text.held_out,
+                model.tokenizer,
+                count=config.held_out,
+                length=config.length,
+                bos=config.bos,
+                seed=HELD_OUT_SEED,
+            )
+            return Activations(model, windows, budget=budget(self.settings), rounded=False)
 
-        The last pass is kept while it fits into ``state_bytes``: variants of the same cut that come one after
-        the other then cost their own blocks only.
-        """
-        text = self.text(config.held_out_text or config.text, progress.part(0.0, 0.05))
-        windows = self.held_out(config, model, text)
-        known = (
-            model.fingerprint,
-            text.name,
-            config.held_out_text,
-            config.held_out,
-            config.length,
-            config.bos,
-        )
-        key = (*known, config.batch, *sorted(boundaries))
-        message, steps = "Evaluating on held-out text", progress.part(0.05, 1.0)
-        if key in self._passes:
-            return windows, steps.each(self._passes[key], message)
-        fresh = passes(model, windows, boundaries, batch=config.batch, progress=steps, message=message)
-        size = 4 * windows.ids.numel() * model.width * len(boundaries)
-        return windows, self._keeping(key, fresh) if size <= self.settings.state_bytes else fresh
-
-    def _keeping(self, key: tuple[object, ...], fresh: Iterable[Batch]) -> Iterator[Batch]:
-        """Pass batches on; one that ends early leaves nothing."""
-        kept: list[Batch] = []
-        for batch in fresh:
-            kept.append(batch)
-            yield batch
-        _recall(self._passes, key, KEPT_PASSES, lambda: kept)
+        key = (model.fingerprint, text.name, own, config.held_out, config.length, config.bos)
+        held_out = _recall(self._held_out, key, KEPT_CALIBRATIONS, prepare)
+        held_out.batch = config.batch
+        return held_out
 
 
 def _recall(shelf: Shelf[Value], key: tuple[object, ...], most: int, make: Callable[[], Value]) -> Value:

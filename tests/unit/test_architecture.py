@@ -17,6 +17,7 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
+    "atlas",
     "config",
     "cut",
     "errors",
@@ -40,6 +41,7 @@ ROAD = [
     "report",
     "measure",
     "assembly",
+    "steps",
     "workbench",
     "probing",
     "lab",

@@ -19,7 +19,6 @@ from ghostlab.progress import CancelToken
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
-from ghostlab.workbench import Workbench
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import WIDTH
 
@@ -92,7 +91,9 @@ def test_states_are_kept_from_probe_to_probe(
     lab: Lab, result: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab.probe(result, GHOST, Alteration(part="symmetric"))
-    monkeypatch.setattr("ghostlab.workbench.passes", lambda *_, **__: pytest.fail("ran the original again"))
+    monkeypatch.setattr(
+        "ghostlab.calibration.activations.passes", lambda *_, **__: pytest.fail("ran the original again")
+    )
     (again,) = lab.probe(result, GHOST, Alteration())
     assert again.perplexity == result.runs[0].perplexity
 
@@ -132,11 +133,3 @@ def test_parts_add_up_and_the_bias_follows_the_part() -> None:
     assert half.first is not None
     torch.testing.assert_close(half.bias, fitted.bias / 2)
     assert half.first.tolist() == [0.5] * 6
-
-
-def test_the_kept_pass_is_one_and_bounded() -> None:
-    bench = Workbench(Settings())
-    assert list(bench._keeping(("a",), iter([1, 2]))) == [1, 2]  # type: ignore[arg-type]
-    assert next(bench._keeping(("b",), iter([3]))) == 3  # type: ignore[arg-type]
-    list(bench._keeping(("c",), iter([])))
-    assert bench._passes == {("c",): []}
