@@ -19,8 +19,8 @@ from ghostlab.insights import Direction, Excitement
 from ghostlab.model.standin import AffineMap
 
 DIRECTIONS = 6
-CHANNELS = 4
-TOKENS = 6
+CHANNELS = 3
+TOKENS = 5
 PASSES = 8
 
 
@@ -73,13 +73,16 @@ def _excited(
     if sample is None or tokenizer is None:
         return [[] for _ in range(inward.shape[1])]
     moved = sample.before.double() @ inward
-    found = []
-    for along in moved.T:
-        top = along.abs().topk(min(TOKENS, len(along))).indices.tolist()
-        found.append(
-            [
-                Excitement(*sample.excerpt(tokenizer, i), float(f"{along[i]:.3e}"), bool(sample.massive[i]))
-                for i in top
-            ]
-        )
-    return found
+    return [_farthest(along, sample, tokenizer) for along in moved.T]
+
+
+def _farthest(along: Tensor, sample: TokenSample, tokenizer: PreTrainedTokenizerBase) -> list[Excitement]:
+    """The tokens that move farthest, each text once."""
+    found: dict[str, Excitement] = {}
+    for index in along.abs().argsort(descending=True).tolist():
+        before, token = sample.excerpt(tokenizer, index)
+        value = float(f"{along[index]:.3e}")
+        found.setdefault(token, Excitement(before, token, value, bool(sample.massive[index])))
+        if len(found) == TOKENS:
+            break
+    return list(found.values())

@@ -11,7 +11,7 @@ from ghostlab.plots import sentences, style
 from ghostlab.probes import FACTORS, Factor
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui.tabs.switches import best, rank_slider
+from ghostlab.ui.tabs.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _INTRO = (
@@ -19,6 +19,8 @@ _INTRO = (
     "The slider says what a rank would explain and cost. *Measure* takes the factors from the fitted map, "
     "puts them into the model and measures that on the run's held-out text."
 )
+LOW = 8
+"""The slider begins at this part of the width."""
 _NONE = "No recovery of this run has a map to take a rank of."
 
 
@@ -84,7 +86,9 @@ def _chosen(result: RunResult, label: str | None) -> RecoveryRun | None:
 def _fresh(result: RunResult) -> list[Any]:
     names, run = _names(result), _chosen(result, None)
     chosen = gr.Radio(choices=names, value=run.label if run else None, visible=len(names) > 1)
-    return [chosen, rank_slider(result), _told(result, None, "reduced_rank", result.model.hidden_size)]
+    rank = max(result.model.hidden_size // LOW, 1)
+    told = _told(result, None, "reduced_rank", rank)
+    return [chosen, gr.Slider(maximum=result.model.hidden_size, value=rank), told]
 
 
 def _told(result: RunResult, label: str | None, factor: Factor, rank: int) -> str:

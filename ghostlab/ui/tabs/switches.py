@@ -76,16 +76,15 @@ def build() -> Tab:
         "rank": rank,
     }
     return Tab(
-        Outputs([rank], lambda result: [rank_slider(result)]),
+        Outputs([rank], _whole_rank),
         Outputs([words, plot, table, texts], render),
         controls,
     )
 
 
-def rank_slider(result: RunResult) -> gr.Slider:
-    """The slider as wide as the model."""
+def _whole_rank(result: RunResult) -> list[Any]:
     width = result.model.hidden_size
-    return gr.Slider(maximum=width, value=width)
+    return [gr.Slider(maximum=width, value=width)]
 
 
 def latest(result: RunResult) -> RecoveryRun | None:
