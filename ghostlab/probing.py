@@ -16,7 +16,7 @@ from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
-from ghostlab.errors import ConfigError, memory_errors
+from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.export import unpack
@@ -53,6 +53,7 @@ def probe(
 
     Raises:
         ConfigError: If there is no such recovery, it has no map alone, or an alteration is impossible.
+        ResultError: If the result's operators are not at hand.
         Cancelled: Between two batches or tokens.
     """
     config = result.config
@@ -92,6 +93,8 @@ def _maps(result: RunResult, label: str) -> dict[Block, StandIn]:
     named = [run.label for run in result.runs]
     if label not in named:
         raise ConfigError(f"This run has no recovery '{label}'.", f"It has: {', '.join(named) or 'none'}.")
+    if not result.operators:
+        raise ResultError("This result holds no operators.", "Run its configuration again.")
     found = unpack(result.operators, f"{label}/")
     if not found or any(standin.map is None or standin.weights for standin in found.values()):
         raise ConfigError(

@@ -11,7 +11,7 @@ import torch
 from ghostlab.analysis.altered import alter
 from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
-from ghostlab.errors import Cancelled, ConfigError
+from ghostlab.errors import Cancelled, ConfigError, ResultError
 from ghostlab.lab import Lab
 from ghostlab.model.standin import AffineMap
 from ghostlab.probes import Alteration
@@ -111,6 +111,8 @@ def test_what_cannot_be_probed_is_refused_and_a_stop_is_obeyed(lab: Lab, result:
     ):
         with pytest.raises(ConfigError, match=says):
             lab.probe(result, label, how)
+    with pytest.raises(ResultError, match="Run its configuration again"):
+        lab.probe(replace(result, operators={}), GHOST, Alteration())
 
 
 def test_parts_add_up_and_the_bias_follows_the_part() -> None:
