@@ -30,7 +30,7 @@ def pick_device(name: str = "auto") -> torch.device:
 
 
 def exact_device(device: torch.device | str) -> torch.device:
-    """Where float64 work on tensors of ``device`` is done: there, or on the CPU for Apple MPS, which has none."""
+    """Where float64 work on tensors of ``device`` is done: there, or on the CPU for Apple MPS without it."""
     device = torch.device(device)
     return torch.device("cpu") if device.type == "mps" else device
 
