@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import boundary, insight, operator, perplexity, selection, sentences, spectrum
+from ghostlab.plots import boundary, insight, operator, perplexity, probes, selection, sentences, spectrum
 from ghostlab.plots.style import Role
+from ghostlab.probes import FACTORS
 from ghostlab.records import OperatorReport
 from ghostlab.results import RunResult
 
@@ -39,7 +40,7 @@ def sections(result: RunResult) -> list[Section]:
         made.append(Section("Choice of blocks", [panel]))
     if result.runs:
         made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
-    return [*made, *_operators(result)]
+    return [*made, *_operators(result), *_probed(result)]
 
 
 def _likelihood(result: RunResult) -> Section:
@@ -123,6 +124,22 @@ def _spectrum(result: RunResult, block: int) -> Section:
         )
     ]
     return Section(f"Spectrum and rank{_of_block(result, block)}", panels)
+
+
+def _probed(result: RunResult) -> list[Section]:
+    """What altered maps did to the model, where any were measured."""
+    panels = []
+    for run in result.runs:
+        found = [probe for probe in result.probes if probe.label == run.label]
+        if any(probe.alteration.rank is None for probe in found):
+            words = sentences.strengths(result, run) + sentences.parts(result, run)
+            panels.append(
+                Panel(f"Parts and strengths of {run.label}", words, [probes.strengths(result, run)])
+            )
+        if any(probes.by_rank(result, run, factor) for factor in FACTORS):
+            drawn = [probes.ranks(result, run), probes.ranks(result, run, "kl")]
+            panels.append(Panel(f"Ranks of {run.label}, measured", sentences.ranks(result, run), drawn))
+    return [Section("Altered maps in the model", panels)] if panels else []
 
 
 def _of_block(result: RunResult, block: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import insight, probes, sentences, style
+from ghostlab.plots import catalog, insight, probes, sentences, style
 from ghostlab.probes import Alteration
 from ghostlab.records import RankCurve
 from ghostlab.results import RunResult
@@ -71,6 +71,13 @@ def test_measured_ranks_end_at_the_full_one_and_count_what_is_saved(probed: RunR
     assert figure.layout.xaxis2.ticktext == ("7.7 k", "6.1 k", "3.1 k", "0")
     assert list(probes.ranks(probed, ghost, "kl").data[0].y)[-1] == ghost.kl.value
     assert "No rank" in probes.ranks(make_result(), ghost).layout.annotations[0].text
+
+
+def test_the_report_has_what_was_measured(probed: RunResult) -> None:
+    (section,) = [one for one in catalog.sections(probed) if one.title == "Altered maps in the model"]
+    titles = [panel.title for panel in section.panels]
+    assert titles == ["Parts and strengths of ghost", "Ranks of ghost, measured", "Ranks of affine, measured"]
+    assert len(catalog.sections(probed)) == len(catalog.sections(make_result())) + 1
 
 
 def test_strengths_start_at_plain_dropping_and_know_the_fitted_map(probed: RunResult) -> None:
