@@ -12,6 +12,7 @@ from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
+from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.records import Generation
 from ghostlab.results import RunResult
@@ -55,6 +56,17 @@ class Laboratory(Protocol):
         on_generations: Callable[[list[Generation]], None] | None = None,
     ) -> Sequence[Generation]:
         """Continue a prompt with every variant of a result."""
+
+    def probe(
+        self,
+        result: RunResult,
+        label: str,
+        *asked: Alteration,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> Sequence[Probe]:
+        """Measure altered copies of a recovery's maps."""
 
 
 class Service:

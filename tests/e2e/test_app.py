@@ -17,8 +17,8 @@ SMALL = "sequences=8&length=64&held_out=4&new_tokens=4&recover=ghost"
 FIGURES = {
     "Overview": 1,
     "Boundary error": 4,
-    "Operator": 5,
-    "Spectrum & rank": 3,
+    "Operator": 9,
+    "Spectrum & rank": 5,
     "Perplexity": 4,
 }
 
@@ -84,6 +84,22 @@ def tick_and_read_about(page: Page, operator: str) -> None:
     page.get_by_role("button", name="What are these?").click()
 
 
+def a_part_of_the_map_is_heard(page: Page) -> None:
+    """Put the symmetric part alone into the model, then look at what a low rank would explain."""
+    page.locator("#operator-recovery").get_by_label("ghost", exact=True).check()
+    page.locator("#probe-part").get_by_label("S only").check()
+    page.locator("#probe").click()
+    expect(page.locator("#probe-texts article")).to_have_count(3, timeout=RUN_MS)
+    expect(page.locator("#probe-words")).to_contain_text("S only has")
+    expect(page.locator("#probes-table")).to_contain_text("S only")
+    expect(page.locator("#probe")).to_be_enabled()
+    tab(page, "Spectrum & rank")
+    rank = page.locator("#rank input[type=number]")
+    rank.fill("64")
+    rank.press("Enter")
+    expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")
+
+
 def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Watched) -> None:
     page = open_example(watched, SMALL)
     expect(page.locator("#sequences input")).to_have_value("8")
@@ -106,6 +122,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(page.locator("#operator-0-words")).to_contain_text(
         "refit_layer, layer 22 puts no linear map in the place"
     )
+    a_part_of_the_map_is_heard(page)
     tab(page, "Generate")
     columns = page.locator("#columns article")
     expect(columns).to_have_count(5)
