@@ -12,7 +12,7 @@ import gradio as gr
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.settings import Settings
-from ghostlab.ui import api, present, registry, sidebar, theme
+from ghostlab.ui import api, picker, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
 from ghostlab.ui.service import Laboratory, Service
 from ghostlab.ui.tabs import TABS
@@ -34,7 +34,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
-        controls = sidebar.build(settings)
+        controls = sidebar.build(settings, service.example)
         gr.HTML(present.header(), elem_id="header")
         lacking = registry.missing()
         gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
@@ -63,7 +63,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments() -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS],
+        "css_paths": [theme.CSS, picker.CSS],
         "share": False,
         "ssr_mode": False,
         "run_history": False,
