@@ -57,10 +57,10 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
         api.expose(service)  # first, so that its names are free
         Events(service, controls, tabs, shell).bind(demo)
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
-    return demo, _launch_arguments()
+    return demo, _launch_arguments(settings)
 
 
-def _launch_arguments() -> dict[str, Any]:
+def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
         "css_paths": [theme.CSS, picker.CSS],
@@ -69,7 +69,7 @@ def _launch_arguments() -> dict[str, Any]:
         "run_history": False,
         "enable_monitoring": False,
         "show_error": False,
-        "max_file_size": "1mb",
+        "max_file_size": settings.limits.upload_bytes,
         "max_threads": 80,  # each open page that follows a job sleeps in one
         "footer_links": ["api"],
         "strict_cors": True,

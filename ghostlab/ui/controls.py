@@ -11,7 +11,7 @@ from gradio.components import Component
 from ghostlab.config import BosPolicy, FitOrder, RunConfig, help_of
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, operators, picker, registry
+from ghostlab.ui import explain, operators, picker, registry, uploads
 from ghostlab.ui.picker import BY_CRITERION, BY_HAND
 
 FIRST_CRITERION = "streamline"
@@ -44,32 +44,25 @@ class Cut:
     words: gr.Markdown
 
 
-def what(default: RunConfig, settings: Settings) -> dict[str, Component]:
-    """Model and text."""
+def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], gr.File]:
+    """Model and text, and the box for a file of one's own."""
     paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
     files = ", a file" if settings.limits.local_paths else ""
-    return {
-        "model": gr.Dropdown(
-            registry.models(), value=default.model, label="Model", allow_custom_value=True,
-            info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
-        ),
-        "text": gr.Dropdown(
-            registry.texts(), value=default.text, label="Text", allow_custom_value=True,
-            info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
-            elem_id="text",
-        ),
-        **_pasted(),
-    }  # fmt: skip
-
-
-def _pasted() -> dict[str, Component]:
-    with gr.Accordion("Paste your own text instead", open=False):
-        return {
-            "pasted": gr.Textbox(
-                "", label="Pasted text", lines=5, max_lines=10, elem_id="pasted", max_length=2_000_000,
-                info="Used instead of the text above while it is not empty.",
-            )
-        }  # fmt: skip
+    model = gr.Dropdown(
+        registry.models(), value=default.model, label="Model", allow_custom_value=True,
+        info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
+    )  # fmt: skip
+    text = gr.Dropdown(
+        registry.texts(), value=default.text, label="Text", allow_custom_value=True, elem_id="text",
+        info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
+    )  # fmt: skip
+    with gr.Accordion("Use a text of your own", open=False, elem_id="own-text"):
+        upload = uploads.build(settings)
+        pasted = gr.Textbox(
+            "", label="Pasted text", lines=5, max_lines=10, elem_id="pasted", max_length=2_000_000,
+            info="Used instead of the text above while it is not empty.",
+        )  # fmt: skip
+    return {"model": model, "text": text, "pasted": pasted}, upload
 
 
 def cut(default: RunConfig, example: RunResult | None) -> Cut:

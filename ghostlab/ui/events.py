@@ -15,7 +15,7 @@ from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
 from ghostlab.ui import picker as block_picker
-from ghostlab.ui import picks, present
+from ghostlab.ui import picks, present, uploads
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
@@ -95,6 +95,7 @@ class Events:
         )
         select = self.sidebar.controls["select"]
         select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
+        uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
         block_picker.bind(self.service, self.sidebar.picker, self.sidebar.controls, shell.shown, QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 

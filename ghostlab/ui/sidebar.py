@@ -29,13 +29,14 @@ _IN_SIGHT = ("drop", "sequences", "length", "held_out")
 class Sidebar:
     """The controls, by name of the field they set, the two buttons, and what else is wired.
 
-    Operators are ticked in one control per kind, or ``typed``. ``picker`` shows the blocks of the model;
-    ``words`` tell of the chosen criterion.
+    Operators are ticked in one control per kind, or ``typed``. ``upload`` takes a text file, ``picker``
+    shows the blocks of the model, ``words`` tell of the chosen criterion.
     """
 
     controls: dict[str, Component]
     run: gr.Button
     stop: gr.Button
+    upload: gr.File
     picker: gr.HTML
     words: gr.Markdown
 
@@ -110,7 +111,7 @@ def build(settings: Settings, example: RunResult | None = None) -> Sidebar:
     """Lay the sidebar out; to be called inside ``gr.Blocks``."""
     default = RunConfig()
     with gr.Sidebar(width=348, elem_id="sidebar"):
-        named = controls.what(default, settings)
+        named, upload = controls.what(default, settings)
         cut = controls.cut(default, example)
         named |= {**cut.controls, **controls.recovery(default), **controls.amounts(default)}
         with gr.Accordion("Generation", open=False):
@@ -120,4 +121,4 @@ def build(settings: Settings, example: RunResult | None = None) -> Sidebar:
         with gr.Row(elem_classes="gl-buttons"):
             run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2)
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="stop", min_width=80)
-    return Sidebar(named, run, stop, cut.picker, cut.words)
+    return Sidebar(named, run, stop, upload, cut.picker, cut.words)
