@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-COMMON = {"config", "cut", "errors", "progress", "records", "results", "settings", "spec"}
+COMMON = {"atlas", "config", "cut", "errors", "progress", "records", "results", "settings", "spec"}
 ROAD = [
     "model",
     "text",
@@ -29,6 +29,7 @@ ROAD = [
     "report",
     "measure",
     "assembly",
+    "steps",
     "workbench",
     "lab",
     "jobstate",
