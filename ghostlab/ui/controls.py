@@ -44,8 +44,8 @@ class Cut:
     words: gr.Markdown
 
 
-def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], gr.File]:
-    """Model and text, and the box for a file of one's own."""
+def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], gr.UploadButton]:
+    """Model and text, and the button for a file of one's own."""
     paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
     files = ", a file" if settings.limits.local_paths else ""
     model = gr.Dropdown(

@@ -36,7 +36,7 @@ class Sidebar:
     controls: dict[str, Component]
     run: gr.Button
     stop: gr.Button
-    upload: gr.File
+    upload: gr.UploadButton
     picker: gr.HTML
     words: gr.Markdown
 

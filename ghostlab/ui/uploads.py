@@ -14,25 +14,23 @@ from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 
 
-def build(settings: Settings) -> gr.File:
-    """The box that takes a file; to be called inside ``gr.Blocks``."""
+def build(settings: Settings) -> gr.UploadButton:
+    """The button that takes a file; to be called inside ``gr.Blocks``."""
     kinds = suffixes(settings)
     most = f"{settings.limits.upload_bytes / 1e6:g} MB"
-    return gr.File(
-        label=f"Text file ({' '.join(kinds)}; at most {most})", file_types=list(kinds), type="filepath",
-        height=120, elem_id="upload",
-    )  # fmt: skip
+    named = " ".join(kind.removeprefix(".") for kind in kinds)
+    return gr.UploadButton(
+        f"Upload {named} (up to {most})", file_types=list(kinds), type="filepath", size="sm", elem_id="upload"
+    )
 
 
-def bind(service: Service, box: gr.File, text: Component, quiet: dict[str, Any]) -> None:
-    """Wire the box: a file that is good becomes the text, and the box is empty again."""
+def bind(service: Service, button: gr.UploadButton, text: Component, quiet: dict[str, Any]) -> None:
+    """Wire the button: a file that is good becomes the text."""
 
-    def take(path: str | None, request: gr.Request) -> tuple[Any, None]:
-        if path is None:
-            return gr.skip(), None
+    def take(path: str, request: gr.Request) -> str:
         with told_to_user():
             source, about = service.upload(Path(path), request.session_hash or "")
         gr.Info(f"{about} It is the text of the next run.", title="File taken", duration=6)
-        return source, None
+        return source
 
-    box.upload(take, box, [text, box], **quiet)
+    button.upload(take, button, text, **quiet)

@@ -275,14 +275,19 @@ def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watche
 def hand_over_a_text(page: Page, folder: Path) -> None:
     """A bad file is told, a good one becomes the text."""
     page.get_by_role("button", name="Use a text of your own").click()
-    upload = page.locator("#upload input[type=file]")
     bad, good = folder / "bad.jsonl", folder / "mine.jsonl"
     bad.write_text("{broken")
     good.write_text("\n".join(json.dumps({"text": text}) for text in DOCUMENTS))
-    upload.set_input_files(bad)
+    _chosen(page, bad)
     expect(page.get_by_text("Line 1 of bad.jsonl is not JSON")).to_be_visible()
-    upload.set_input_files(good)
+    _chosen(page, good)
     expect(page.locator("#text input")).to_have_value(re.compile(r"^upload:mine\.jsonl/[\w-]{22}$"))
+
+
+def _chosen(page: Page, path: Path) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.locator("#upload").click()
+    chooser.value.set_files(path)
 
 
 def the_scores_name_the_blocks(page: Page) -> None:
