@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
+from ghostlab.errors import UnsupportedModelError
 from ghostlab.model.families import find_layout
 from ghostlab.model.outline import Outline
 
@@ -16,10 +17,15 @@ def measure(config: PreTrainedConfig, name: str) -> Outline:
     """The outline of the causal language model that ``config`` describes.
 
     Raises:
-        UnsupportedModelError: If its blocks cannot be told, or cut exactly.
+        UnsupportedModelError: If it cannot be built, or its blocks cannot be told or cut exactly.
     """
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    except Exception as error:  # sizes that contradict each other fail anywhere in a model's code
+        raise UnsupportedModelError(
+            f"config.json of {name} describes no model ({type(error).__name__}).", "Check its sizes."
+        ) from error
     blocks = list(model.get_submodule(find_layout(model).blocks))
     types = tuple(getattr(config, "layer_types", None) or ())
     return Outline(

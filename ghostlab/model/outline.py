@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
 
 from ghostlab.errors import ModelNotFoundError, UnsupportedModelError
 from ghostlab.model.source import kind_of
@@ -76,7 +77,7 @@ def config_folder(source: str, revision: str | None, settings: Settings) -> Path
         loaded.
 
     Raises:
-        ModelNotFoundError: If this host does not allow such a source, or it is no folder with a model.
+        ModelNotFoundError: If this host does not allow such a source, or there can be no such model.
     """
     kind = kind_of(source, settings)
     if kind == "folder":
@@ -88,7 +89,10 @@ def config_folder(source: str, revision: str | None, settings: Settings) -> Path
         return folder
     if kind != "hub":
         return None
-    found = try_to_load_from_cache(source, "config.json", revision=revision)
+    try:
+        found = try_to_load_from_cache(source, "config.json", revision=revision)
+    except HFValidationError as error:
+        raise ModelNotFoundError(f"'{source}' is not a hub id.", "Give org/name.") from error
     return Path(found).parent if isinstance(found, str) else None
 
 

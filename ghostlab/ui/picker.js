@@ -1,5 +1,5 @@
 // The block picker. gr.HTML runs this once, with `element`, `props` (value, outline, note, scores, by_hand),
-// `trigger` and `watch`. Nothing here asks the server: the value is the text "20:25, 27" of the blocks to drop.
+// `trigger` and `watch`. Nothing here asks the server: the value is the blocks to drop as text, "20:25, 27".
 const COLUMNS = 10;
 const PART = /^(\d{1,6})(?:\s*:\s*(\d{1,6}))?$/;
 const find = (name) => element.querySelector(`.gl-${name}`);
@@ -43,8 +43,9 @@ const written = (dropped) =>
 const spoken = (dropped) =>
   runs(dropped, true).map(([s, e]) => (e === s + 1 ? `${s}` : `${s}\u2013${e - 1}`)).join(", ");
 
+const UNITS = [[1e9, " G"], [1e6, " M"], [1e3, " k"]];
 const short = (value) => {
-  const [size, unit] = [[1e9, " G"], [1e6, " M"], [1e3, " k"]].find(([each]) => value >= 0.9995 * each) ?? [1, " "];
+  const [size, unit] = UNITS.find(([each]) => value >= 0.9995 * each) ?? [1, " "];
   return (value / size).toPrecision(3) + unit;
 };
 
@@ -124,8 +125,9 @@ function tile(block) {
   if (layer_types[block] === "sliding_attention") made.classList.add("gl-sliding");
   const part = blocks.length ? attention[block] / blocks[block] : 0.3;
   const score = props.scores?.heights[block];
-  made.innerHTML = `<span>${block}</span><i style="flex-grow:${part}"></i><i style="flex-grow:${1 - part}"></i>`;
-  if (props.scores) made.innerHTML += `<u><s style="width:${(score ?? 0) * 100}%"></s></u>`;
+  const bar = props.scores ? `<u><s style="width:${(score ?? 0) * 100}%"></s></u>` : "";
+  const parts = [part, 1 - part].map((grow) => `<i style="flex-grow:${grow}"></i>`).join("");
+  made.innerHTML = `<span>${block}</span>${parts}${bar}`;
   return made;
 }
 
@@ -154,7 +156,7 @@ function commit(dropped) {
 
 function ranged({ from, to, drop, before }) {
   const after = new Set(before);
-  for (const block of run(Math.min(from, to), Math.max(from, to) + 1)) drop ? after.add(block) : after.delete(block);
+  for (const block of run(Math.min(from, to), Math.max(from, to) + 1)) after[drop ? "add" : "delete"](block);
   return after;
 }
 
@@ -197,12 +199,13 @@ const giveUp = () => {
 };
 strip.addEventListener("pointercancel", giveUp); // a finger that scrolls
 strip.addEventListener("click", (event) => {
-  // space, enter and assistive technology; pointers were heard above
-  if (event.detail === 0 && event.target.closest(".gl-block")) toggle(tiles.indexOf(event.target.closest(".gl-block")));
+  const pressed = event.target.closest(".gl-block");
+  if (pressed && event.detail === 0) toggle(tiles.indexOf(pressed)); // space, enter, assistive technology
 });
 strip.addEventListener("keydown", (event) => {
   const here = tiles.indexOf(document.activeElement);
-  const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: COLUMNS, ArrowUp: -COLUMNS, Home: -here, End: tiles.length };
+  const rows = { ArrowDown: COLUMNS, ArrowUp: -COLUMNS };
+  const steps = { ArrowRight: 1, ArrowLeft: -1, ...rows, Home: -here, End: tiles.length };
   if (event.key === "Escape") giveUp();
   if (here < 0 || !(event.key in steps)) return;
   event.preventDefault();

@@ -81,6 +81,12 @@ def test_what_does_not_say_how_many_blocks_it_has_is_told(tmp_path: Path) -> Non
     (tmp_path / "list").mkdir()
     (tmp_path / "list" / "config.json").write_text("[1]")
     assert "does not say" in str(drawn(str(tmp_path / "list"))[0]["note"])
+    bad = tiny_model().config
+    bad.num_attention_heads, bad.head_dim = 0, None
+    bad.to_json_file(tmp_path / "list" / "config.json", use_diff=False)
+    plain, told = drawn(str(tmp_path / "list"))
+    assert plain["outline"] is not None
+    assert "config.json" in str(told["note"])
     assert "There is no model in" in str(drawn(str(tmp_path))[0]["note"])
 
 
@@ -97,6 +103,7 @@ def test_a_hub_model_is_drawn_from_the_cache_and_never_fetched(
 ) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     assert config_folder("org/name", None, PUBLIC) is None
+    assert drawn("org/a--b")[0]["note"] == "'org/a--b' is not a hub id. Give org/name."
     assert "once it has been loaded" in str(drawn("org/name")[0]["note"])
     model = tmp_path / "models--org--name"
     a_folder(model / "snapshots" / "abc", n_layer=4, n_embd=8)
