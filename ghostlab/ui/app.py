@@ -11,6 +11,7 @@ import gradio as gr
 
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
+from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, picker, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
@@ -63,7 +64,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS, picker.CSS],
+        "css_paths": [theme.CSS, picker.CSS, tokens.CSS],
         "share": False,
         "ssr_mode": False,
         "run_history": False,
