@@ -139,7 +139,7 @@ function draw() {
   strip.replaceChildren(...tiles);
   strip.setAttribute("aria-label", `Blocks of ${props.outline?.name ?? "the model"}`);
   find("picker").classList.toggle("gl-undecided", !props.by_hand);
-  find("legend").hidden = !depth();
+  find("colours").hidden = !depth();
   find("types").hidden = !props.outline?.layer_types.length;
   find("scored").hidden = !props.scores;
   find("scored").lastChild.textContent = props.scores?.legend ?? "";

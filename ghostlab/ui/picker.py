@@ -55,7 +55,7 @@ def _template() -> str:
     )
     return (
         '<div class="gl-picker"><div class="gl-strip" role="group"></div>'
-        '<div class="gl-legend" hidden><span style="--gl-key:var(--gl-attention)">attention</span>'
+        '<div class="gl-colours" hidden><span style="--gl-key:var(--gl-attention)">attention</span>'
         '<span class="gl-types">in a sliding window</span>'
         '<span style="--gl-key:var(--gl-mlp)">MLP</span>'
         '<span class="gl-scored" style="--gl-key:var(--gl-score)"> </span></div>'
