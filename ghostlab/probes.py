@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ghostlab.errors import ConfigError
-from ghostlab.records import Metric
+from ghostlab.records import Generation, Metric
 
 Part = Literal["whole", "symmetric", "antisymmetric"]
 Factor = Literal["truncated_svd", "reduced_rank"]
@@ -59,7 +59,8 @@ class Probe:
         alteration: How.
         parameters_added: Numbers that the altered maps store.
         window_nll: Mean negative log-likelihood of each window, for paired comparisons.
-        prompt, text: A prompt and its continuation, if one was asked for.
+        prompt: The prompt of ``generation``.
+        generation: A continuation, if one was asked for.
     """
 
     label: str
@@ -70,4 +71,4 @@ class Probe:
     top1_agreement: Metric
     window_nll: list[float]
     prompt: str = ""
-    text: str = ""
+    generation: Generation | None = None

@@ -7,9 +7,8 @@ behind the cut and the head.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from ghostlab.analysis.altered import alter, needs_moments
 from ghostlab.calibration.capture import LESS_MEMORY
@@ -17,18 +16,17 @@ from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
-from ghostlab.evaluation.generate import generate
+from ghostlab.evaluation.generate import OnText, Sampling, generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import Progress
-from ghostlab.records import Scores
+from ghostlab.records import Generation, Scores
 from ghostlab.results import RunResult
 from ghostlab.workbench import Workbench
 
-OnText = Callable[[str, str], None]
 Seen = dict[Block, BlockMoments]
 
 
@@ -68,9 +66,10 @@ def probe(
         pruned = model.without(cut)
         variants = [model.without(cut, _altered(maps, how, seen)) for how in asked]
         scores = _scores(bench, config, model, variants, progress.part(0.3 if by_data else 0.1, 0.8))
-        texts = [""] * len(asked)
+        said: list[Generation | None] = [None] * len(asked)
         if len(asked) == 1 and config.new_tokens:
-            texts = [_text(config, variants[0], label, progress.part(0.8, 1.0), on_text)]
+            named = {"original": model, label: variants[0]}
+            said = list(_continue(config, named, progress.part(0.8, 1.0), on_text))
     progress.at(1.0, "Done")
     return [
         Probe(
@@ -81,10 +80,10 @@ def probe(
             kl=found.kl,
             top1_agreement=found.top1_agreement,
             window_nll=found.window_nll,
-            prompt=config.prompt if text else "",
-            text=text,
+            prompt=config.prompt if generation else "",
+            generation=generation,
         )
-        for how, variant, found, text in zip(asked, variants, scores, texts, strict=True)
+        for how, variant, found, generation in zip(asked, variants, scores, said, strict=True)
     ]
 
 
@@ -132,16 +131,16 @@ def _scores(
     return score(held_out, variants, seed=config.seed, progress=progress.part(0.05, 1.0))[1:]
 
 
-def _text(config: RunConfig, model: Model, label: str, progress: Progress, on_text: OnText | None) -> str:
-    """What the altered model makes of the run's prompt, under the run's settings."""
+def _continue(
+    config: RunConfig, named: dict[str, Model], progress: Progress, on_text: OnText | None
+) -> list[Generation]:
+    """What the altered model, the second of ``named``, makes of the run's prompt under the run's settings."""
     return generate(
-        model,
+        named,
         config.prompt,
-        new_tokens=config.new_tokens,
-        variant=label,
-        temperature=config.temperature,
-        top_p=config.top_p,
-        seed=config.seed,
-        on_text=None if on_text is None else partial(on_text, label),
+        Sampling(config.new_tokens, config.temperature, config.top_p, config.seed),
+        prompt_format=config.prompt_format,
+        only=list(named)[1:],
+        on_text=on_text,
         progress=progress,
-    ).text
+    )

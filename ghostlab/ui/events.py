@@ -14,7 +14,8 @@ from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import picks, present, probing
+from ghostlab.ui import picker as block_picker
+from ghostlab.ui import picks, present, probing, uploads
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
@@ -97,9 +98,10 @@ class Events:
         opened = demo.load(
             self.open, None, [shell.job, *self.sidebar.inputs, *page, *words, *figures], **QUIET
         )
-        opened.then(self.sidebar.choices, *self.sidebar.offers, **QUIET)
         select = self.sidebar.controls["select"]
-        select.input(self.sidebar.describe, select, self.sidebar.criteria.chosen, **QUIET)
+        select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
+        uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
+        block_picker.bind(self.service, self.sidebar.picker, self.sidebar.controls, shell.shown, QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:

@@ -209,7 +209,8 @@ def make_probe(
     merits = (_metric(perplexity, 0.1 * perplexity), _metric(perplexity / 50, 0.02), _metric(0.5, 0.05))
     rank = alteration.rank or CHANNELS
     added = min(2 * CHANNELS * rank, _PARAMETERS)
-    return Probe(label, alteration, added, *merits, list(window_nll), PROMPT, " so it says")
+    said = Generation(label, " so it says", 3, 0.3)
+    return Probe(label, alteration, added, *merits, list(window_nll), PROMPT, said)
 
 
 def _rank_curve() -> RankCurve:

@@ -64,7 +64,7 @@ def test_the_ends_of_the_scale_are_the_pruned_and_the_recovered_model(lab: Lab, 
         assert whole.perplexity == run.perplexity
         assert whole.kl == run.kl
         assert whole.parameters_added == run.parameters_added
-        assert (nothing.text, whole.text) == ("", "")
+        assert nothing.generation is whole.generation is None
 
 
 def test_the_full_rank_is_the_recovered_model_and_a_low_one_is_as_fitted(lab: Lab, result: RunResult) -> None:
@@ -82,7 +82,10 @@ def test_the_full_rank_is_the_recovered_model_and_a_low_one_is_as_fitted(lab: La
 def test_one_alteration_is_also_heard(lab: Lab, result: RunResult) -> None:
     heard: list[str] = []
     (whole,) = lab.probe(result, GHOST, Alteration(), on_text=lambda _, text: heard.append(text))
-    assert heard[-1] == whole.text == next(g.text for g in result.generations if g.variant == GHOST)
+    assert whole.generation is not None
+    assert heard[-1] == whole.generation.text
+    ran = next(g for g in result.generations if g.variant == GHOST)
+    assert [t.text for t in whole.generation.written] == [t.text for t in ran.written]
     again = RunResult.from_dict(replace(result, probes=[whole]).to_dict())
     assert again.probes == [whole]
 

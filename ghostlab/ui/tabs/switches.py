@@ -121,13 +121,11 @@ def table_of(probes: Sequence[Probe]) -> Styler:
 def texts_of(result: RunResult) -> str:
     """Continuations of the run's prompt: original, pruned, and the latest probes."""
     prompt = result.config.prompt
-    spoken = [p for p in reversed(result.probes) if p.text and p.prompt == prompt][:MOST_TEXTS]
+    spoken = [p for p in reversed(result.probes) if p.generation and p.prompt == prompt][:MOST_TEXTS]
     if not spoken:
         return ""
-    ends = {made.variant: made.text for made in result.generations}
-    ends = {name: ends.get(name, "") for name in ("original", "pruned")}
-    texts = {**ends, **{f"{p.label}: {p.alteration.name}": p.text for p in spoken}}
-    notes = {
-        f"{p.label}: {p.alteration.name}": f"perplexity {fmt.number(p.perplexity.value)}" for p in spoken
-    }
-    return present.columns(list(texts), prompt, texts, notes)
+    made = {one.variant: one for one in result.generations if one.variant in {"original", "pruned"}}
+    names = {f"{p.label}: {p.alteration.name}": p for p in spoken}
+    made |= {name: p.generation for name, p in names.items() if p.generation is not None}
+    notes = {name: f"perplexity {fmt.number(p.perplexity.value)}" for name, p in names.items()}
+    return present.columns(list(made), prompt, made, {}, notes=notes)
