@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ghostlab.errors import ConfigError
-from ghostlab.records import Generation, Metric
+from ghostlab.generations import Generation
+from ghostlab.records import Metric
 
 Part = Literal["whole", "symmetric", "antisymmetric"]
 Factor = Literal["truncated_svd", "reduced_rank"]

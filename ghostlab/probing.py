@@ -18,12 +18,13 @@ from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.evaluation.generate import OnText, Sampling, generate
 from ghostlab.evaluation.scoreboard import score
+from ghostlab.generations import Generation
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import Progress
-from ghostlab.records import Generation, Scores
+from ghostlab.records import Scores
 from ghostlab.results import RunResult
 from ghostlab.workbench import Workbench
 

@@ -17,11 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
+from ghostlab.generations import Generation
 from ghostlab.probes import Probe
 from ghostlab.records import (
     Baseline,
     CutInfo,
-    Generation,
     Metric,
     ModelInfo,
     RecoveryRun,

@@ -18,9 +18,9 @@ from ghostlab.errors import memory_errors
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import Form, encode, format_of
 from ghostlab.evaluation.surprise import departure, describe, judge
+from ghostlab.generations import Generation
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-from ghostlab.records import Generation
 
 OnText = Callable[[str, str], None]
 """Called with a variant's name and its whole continuation so far."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from ghostlab.generations import Generation
 from ghostlab.jobstate import JobView
 from ghostlab.plots import style, tokens
-from ghostlab.records import Generation
 from ghostlab.results import RunResult
 
 TAGLINE = (

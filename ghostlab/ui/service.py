@@ -10,11 +10,11 @@ from typing import Protocol
 
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError, TextError
+from ghostlab.generations import Generation
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
-from ghostlab.records import Generation
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text import uploads

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ghostlab.config import RunConfig
+from ghostlab.generations import Generation
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
-from ghostlab.records import Generation
 from ghostlab.results import RunResult
 from tests.helpers.results import make_probe, make_result
 

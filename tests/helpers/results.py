@@ -10,13 +10,13 @@ import numpy as np
 
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut, parse_cut
+from ghostlab.generations import Generation, Token
 from ghostlab.insights import Direction, Excitement, Points, StatePlane
 from ghostlab.probes import Alteration, Probe
 from ghostlab.records import (
     Baseline,
     BoundaryReport,
     CutInfo,
-    Generation,
     Metric,
     ModelInfo,
     OperatorReport,
@@ -26,7 +26,6 @@ from ghostlab.records import (
     SelectionInfo,
     SymmetrySplit,
     TextInfo,
-    Token,
 )
 from ghostlab.results import RunResult
 from ghostlab.spec import RecoverySpec

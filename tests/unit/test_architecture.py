@@ -21,6 +21,7 @@ COMMON = {
     "config",
     "cut",
     "errors",
+    "generations",
     "insights",
     "probes",
     "progress",
