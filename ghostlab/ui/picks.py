@@ -33,10 +33,7 @@ def bind(
         picker: ``take``, the list, and ``clicked``, which tells of clicks.
         quiet: Settings of an event that shows no progress.
     """
-    chooser, drop = sidebar.controls["chooser"], sidebar.controls["drop"]
-    touched = [
-        chooser, drop, sidebar.controls["select"], sidebar.criteria.box, sidebar.controls["count"],
-    ]  # fmt: skip
+    chooser, drop, *_ = touched = touched_by(sidebar)
 
     def listed(label: str | None, shown_id: str, kind: str, asked: str) -> list[Any]:
         with told_to_user():
@@ -47,6 +44,18 @@ def bind(
 
     picker["take"].input(listed, [picker["take"], shown, chooser, drop], touched, **quiet)
     picker["clicked"].select(clicked, [shown, chooser, drop], touched, **quiet)
+
+
+def touched_by(sidebar: Sidebar) -> list[Component]:
+    """What :func:`named` gives values for: the chooser, the blocks, and what a criterion would need."""
+    controls = sidebar.controls
+    return [
+        controls["chooser"],
+        controls["drop"],
+        controls["select"],
+        sidebar.criteria.box,
+        controls["count"],
+    ]
 
 
 def pick(result: RunResult, label: str | None, asked: str | None) -> list[Any]:
@@ -63,7 +72,11 @@ def pick(result: RunResult, label: str | None, asked: str | None) -> list[Any]:
     info = result.selection
     if info is None or label not in info.labels:
         raise ConfigError("That block is not among those shown.", "Choose one of the chart.")
-    blocks = taken(info, label, asked)
+    return named(taken(info, label, asked))
+
+
+def named(blocks: str) -> list[Any]:
+    """Updates of the same controls that name these blocks."""
     gr.Info(f"Blocks to drop: {blocks}. Press Run to measure them.", title="Chosen", duration=5)
     _, *unneeded = by_kind(BY_HAND)
     return [BY_HAND, gr.Textbox(value=blocks, visible=True), *unneeded]

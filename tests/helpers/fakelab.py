@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ghostlab.atlas import Atlas
 from ghostlab.config import RunConfig
 from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.records import Generation
 from ghostlab.results import RunResult
+from tests.helpers.atlases import make_atlas
 from tests.helpers.results import make_result
 
 
@@ -45,3 +47,16 @@ class FakeLab:
         self.prompts.append(options)
         options["on_text"]("original", " again")
         return [Generation("original", " again", 1, 0.1)]
+
+    def atlas(
+        self,
+        config: RunConfig,
+        lengths: Sequence[int],
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Atlas:
+        self.asked.append(config)
+        if self.before is not None:
+            self.before(Progress(progress, cancel))
+        return replace(make_atlas(lengths), config=config)

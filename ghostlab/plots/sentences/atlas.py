@@ -65,7 +65,7 @@ def _contrast(inside: list[float], outside: list[float]) -> float:
 
 
 def by_length(atlas: Atlas) -> str:
-    """What ``ghost_sink`` and plain dropping leave of the shortest and the longest block, at their own best."""
+    """What ``ghost_sink`` and plain dropping leave of the shortest and of the longest blocks."""
     ends = {name: best(atlas, attrgetter(field)) for name, field in OPERATORS.items()}
     plain, sink = ends["plain dropping"], ends["ghost_sink"]
     if not plain:

@@ -51,7 +51,7 @@ def build(_: Page) -> Tab:
     return Tab(Outputs(), Outputs(settings, words), {**controls, **named})
 
 
-def columns_of(result: RunResult, view: JobView[RunResult] | None) -> str:
+def columns_of(result: RunResult, view: JobView[object] | None) -> str:
     """The columns of a result; while its job still writes, what is written so far."""
     texts = {made.variant: made.text for made in result.generations}
     notes = {
