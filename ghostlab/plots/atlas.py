@@ -19,6 +19,11 @@ SCALE = [[0.0, "#414487"], [0.25, "#2e708e"], [0.5, "#1fa088"], [0.75, "#5ec962"
 """Viridis without its ends, which would sink into a dark or a white page."""
 CELL = 30
 """Pixels per row of the map."""
+_MOST_MARKS = 5
+
+
+Rows = list[list[AtlasBlock | None]]
+"""One row per length, one entry per first layer."""
 
 
 def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
@@ -31,12 +36,31 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
     known = style.finite(map(figure.of, atlas.blocks))
     if not known:
         return style.empty(f"{name} was not measured.")
-    log = style.axis_type(known) == "log"
     cells = {(block.start, block.length): block for block in atlas.blocks}
-    rows = [[cells.get((start, length)) for start in range(atlas.layers)] for length in lengths]
-    paint = go.Heatmap(
-        x=list(range(atlas.layers)),
-        y=list(range(len(lengths))),
+    rows: Rows = [[cells.get((start, length)) for start in range(atlas.layers)] for length in lengths]
+    paint = _paint(atlas, figure, rows, known)
+    made = style.figure(
+        [_ground(rows), paint] if len(known) < len(atlas.blocks) else [paint],
+        height=140 + CELL * len(lengths),
+        x={"title": "start: first dropped layer", "fixedrange": True, "showgrid": False, "automargin": False},
+        y={
+            "title": "length: dropped layers",
+            "tickvals": list(range(len(lengths))),
+            "ticktext": [str(length) for length in lengths],
+            "fixedrange": True,
+            "showgrid": False,
+        },
+        dragmode=False,
+        margin={"t": 8, "b": 56},
+    )
+    made.update_layout(shapes=_outlines(best(atlas, figure.of, figure.low), lengths))
+    return made
+
+
+def _paint(atlas: Atlas, figure: Figure, rows: Rows, known: Sequence[float]) -> go.Heatmap:
+    """The coloured cells."""
+    log = style.axis_type(known) == "log"
+    return go.Heatmap(
         z=[[_place(figure, block, log) for block in row] for row in rows],
         text=[[_told(atlas, block) for block in row] for row in rows],
         customdata=[["" if block is None else label(block) for block in row] for row in rows],
@@ -47,22 +71,13 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
         ygap=1,
         colorbar=_bar(figure, known, log),
     )
-    made = style.figure(
-        [paint],
-        height=140 + CELL * len(lengths),
-        x={"title": "start: first dropped layer", "fixedrange": True, "showgrid": False},
-        y={
-            "title": "length: dropped layers",
-            "tickvals": list(range(len(lengths))),
-            "ticktext": [str(length) for length in lengths],
-            "fixedrange": True,
-            "showgrid": False,
-        },
-        dragmode=False,
-        margin={"t": 8},
-    )
-    made.update_layout(shapes=_outlines(best(atlas, figure.of, figure.low), lengths))
-    return made
+
+
+def _ground(rows: Rows) -> go.Heatmap:
+    """Blocks in grey, seen where a figure was not measured."""
+    grey = [[0, style.GRID], [1, style.GRID]]
+    z = [[None if block is None else 0 for block in row] for row in rows]
+    return go.Heatmap(z=z, colorscale=grey, showscale=False, hoverinfo="skip", xgap=1, ygap=1)
 
 
 def _place(figure: Figure, block: AtlasBlock | None, log: bool) -> float | None:
@@ -82,6 +97,7 @@ def _told(atlas: Atlas, block: AtlasBlock | None) -> str:
 def _bar(figure: Figure, values: Sequence[float], log: bool) -> dict[str, Any]:
     """A colour bar above the map, which leaves a narrow page its width."""
     marks = _log_marks(values) if log else _marks(values)
+    marks = marks[:: -(-len(marks) // _MOST_MARKS)]
     return {
         "orientation": "h",
         "x": 0.5,
@@ -91,6 +107,7 @@ def _bar(figure: Figure, values: Sequence[float], log: bool) -> dict[str, Any]:
         "thickness": 12,
         "outlinewidth": 0,
         "title": {"text": figure.bar, "side": "top", "font": {"size": 13}},
+        "tickangle": 0,
         "tickvals": [math.log10(mark) for mark in marks] if log else marks,
         "ticktext": [figure.spell(mark) for mark in marks],
     }

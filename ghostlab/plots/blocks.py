@@ -59,7 +59,8 @@ FIGURES = {
         "the correction of lowest rank",
     ),
     "KL after ghost_sink": Figure(
-        attrgetter("kl"), number, "KL after ghost_sink, nats per token", "the least KL after ghost_sink"
+        attrgetter("kl"), number, "KL after ghost_sink, nats per token",
+        "its KL measured (nats per token), being the one with the least error after ghost_sink",
     ),
 }  # fmt: skip
 """What can be shown, by name; the first is shown first."""
@@ -92,7 +93,7 @@ def words(atlas: Atlas, block: AtlasBlock) -> list[str]:
     last = "" if block.length == 1 else f"\N{EN DASH}{block.stop - 1}"
     errors = [f"{name}: {percent(getattr(block, field))}" for name, field in OPERATORS.items()]
     noun = "Layers" if last else "Layer"
-    lines = [
+    return [
         f"{noun} {block.start}{last} ({block.length} of {atlas.layers}), block {label(block)}",
         "Error of the state behind it, ordinary held-out tokens",
         *errors,
@@ -101,5 +102,5 @@ def words(atlas: Atlas, block: AtlasBlock) -> list[str]:
         f"angle, last token: {number(block.angle)} π",
         "Correction of ghost_sink",
         f"effective rank: {number(block.effective_rank)} directions",
+        "KL: not measured" if block.kl is None else f"KL: {number(block.kl)} nats per token",
     ]
-    return lines if block.kl is None else [*lines, f"KL of the model: {number(block.kl)} nats per token"]

@@ -20,6 +20,7 @@ FIGURES = {
     "Operator": 5,
     "Spectrum & rank": 3,
     "Perplexity": 4,
+    "Block map": 2,
 }
 
 
@@ -65,6 +66,30 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     expect(page.locator("#operator-3-words")).not_to_have_text(before)
     tab(page, "Generate")
     expect(page.locator("#columns article")).to_have_count(4)
+    the_map_follows_the_pointer_and_names_a_block(page)
+
+
+def the_map_follows_the_pointer_and_names_a_block(page: Page) -> None:
+    """Of the example: rows are 1 to 10 layers, columns the 30 first layers. A drag takes nothing."""
+    tab(page, "Block map")
+    expect(page.locator("#atlas-source")).to_contain_text("Example, computed beforehand")
+    box = page.locator("#atlas-map .nsewdrag").bounding_box()
+    assert box is not None
+
+    def at(start: int, length: int) -> tuple[float, float]:
+        return box["x"] + box["width"] * (start + 0.5) / 30, box["y"] + box["height"] * (10.5 - length) / 10
+
+    told, drop = page.locator("#atlas-told"), page.locator("#drop input")
+    page.mouse.move(*at(4, 3))
+    expect(told).to_contain_text("block 4:7")
+    page.mouse.down()
+    page.mouse.move(*at(11, 6), steps=4)
+    expect(told).to_contain_text("Layers 11–16 (6 of 30), block 11:17")
+    page.mouse.up()
+    page.mouse.move(*at(12, 5))
+    expect(drop).to_have_value("20:25")
+    page.mouse.click(*at(12, 5))
+    expect(drop).to_have_value("12:17")
 
 
 def everything_is_offered(page: Page) -> None:
@@ -111,6 +136,8 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
 
+    a_block_map_is_computed(page)
+    tab(page, "Generate")
     page.locator("#generate-prompt textarea").fill("Once upon a time")
     page.locator("#generate").click()
     expect(columns.first).to_contain_text("Once upon a time", timeout=RUN_MS)
@@ -125,6 +152,17 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tab(page, "Generate")
     expect(page.locator("#columns article").first).to_contain_text("Once upon a time")
     assert page.url == link
+    tab(page, "Block map")
+    expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers")
+
+
+def a_block_map_is_computed(page: Page) -> None:
+    tab(page, "Block map")
+    page.locator("#atlas-lengths input, #atlas-lengths textarea").fill("2")
+    page.locator("#atlas-start").click()
+    expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers", timeout=RUN_MS)
+    figures_have_size(page, 2)
+    expect(page.locator("#source")).to_contain_text("Your run")
 
 
 def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(

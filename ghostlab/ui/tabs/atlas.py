@@ -31,7 +31,7 @@ _LISTEN = """
 const box = element.closest("#atlas");
 const cellAt = (chart, {clientX, clientY}) => {
   const frame = chart.querySelector(".nsewdrag").getBoundingClientRect();
-  const {customdata, text} = chart.data[0] ?? {};
+  const {customdata, text} = chart.data.find((trace) => trace.customdata) ?? {};
   const across = (clientX - frame.left) / frame.width, up = (frame.bottom - clientY) / frame.height;
   if (!customdata || Math.min(across, up) < 0 || Math.max(across, up) >= 1) return {};
   const row = Math.floor(up * customdata.length), column = Math.floor(across * customdata[0].length);
@@ -145,7 +145,9 @@ def coloured(atlas: Atlas, colour: str) -> list[Any]:
     """Values of :data:`COLOURED`."""
     shown = FIGURES[colour]
     drawn = figures.block_map(atlas, colour)
-    drawn.update_traces(hovertemplate="%{customdata}<extra></extra>")  # the words stand beside the map
+    drawn.update_traces(  # the words stand beside the map
+        hovertemplate="%{customdata}<extra></extra>", selector={"hovertemplate": "%{text}<extra></extra>"}
+    )
     blocks = best(atlas, shown.of, shown.low)
     listed = [(f"{label(b)}, {b.length} layers: {shown.spell(shown.of(b) or 0.0)}", label(b)) for b in blocks]
     first = words(atlas, blocks[len(blocks) // 2]) if blocks else []
