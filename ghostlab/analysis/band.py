@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ghostlab.calibration.calibrate import MOMENT_BYTES, Calibration
 from ghostlab.calibration.moments import massive_tokens
+from ghostlab.model.device import exact, exact_device
 from ghostlab.progress import Progress
 
 
@@ -69,11 +70,11 @@ def take_census(calib: Calibration, progress: Progress) -> Census:
         special[rows] = apart
         take = (~apart & fitted[rows, None]).to(states[0].device)
         for boundary in every:
-            total[boundary] += states[boundary][take].sum(0, dtype=torch.float64).cpu()
-            first[boundary] += states[boundary][fitted[rows], 0].sum(0, dtype=torch.float64).cpu()
+            total[boundary] += exact(states[boundary][take]).sum(0).cpu()
+            first[boundary] += exact(states[boundary][fitted[rows], 0]).sum(0).cpu()
         for kind, chosen in ((False, fitted[rows, None]), (True, tried[rows, None])):
             found = (apart & chosen).to(states[0].device)
-            rows_of[kind].append(torch.stack([states[b][found].double().cpu() for b in every], dim=1))
+            rows_of[kind].append(torch.stack([states[b][found].cpu().double() for b in every], dim=1))
     count = int((~special & fitted[:, None]).sum())
     rows_fit, rows_try = (torch.cat(rows_of[kind]) for kind in (False, True))
     return Census(tried, special, total / max(count, 1), rows_fit, rows_try, first / int(fitted.sum()))
@@ -135,7 +136,7 @@ def _collect(
     calib: Calibration, census: Census, starts: Sequence[int], longest: int, progress: Progress
 ) -> list[StripPair]:
     low, high = min(starts), min(max(starts) + longest, calib.model.depth)
-    device = "cpu" if calib.model.device.type == "mps" else calib.model.device
+    device = exact_device(calib.model.device)
     mean = census.mean[low : high + 1].to(device)
     sides = [_Side(starts, longest, low, mean) for _ in range(2)]
     fitted = census.tried if bool(census.tried.all()) else ~census.tried
