@@ -105,7 +105,9 @@ def test_the_sentences_name_blocks_and_the_layer_where_two_maps_part(atlas: Atla
         "6.0 times the error of ghost_sink where the block contains layer 2 and 1.1 times elsewhere" in said
     )
     even = replace(atlas, blocks=[replace(b, ghost=1.1 * b.ghost_sink) for b in atlas.blocks])
-    assert sentences.block_map(even).endswith("part nowhere: 1.1 times its error at most.")
+    assert sentences.block_map(even).endswith(
+        "Nowhere does ghost leave more than 1.1 times the error of ghost_sink."
+    )
     curves = sentences.by_length(atlas)
     assert curves.startswith("Of 1 layer ghost_sink leaves 2.0 % (6:7) and plain dropping 6.6 % (6:7)")
     assert "of 5 layers ghost_sink leaves 10 % (4:9)" in curves

@@ -45,11 +45,11 @@ def _parting(atlas: Atlas) -> str:
     contrast, layer = max(known)
     if contrast < _PARTED:
         most = max(ratio for _, ratio in ratios)
-        return f" ghost and ghost_sink part nowhere: {number(most, 2)} times its error at most."
+        return f" Nowhere does ghost leave more than {number(most, 2)} times the error of ghost_sink."
     inside, outside = (number(median(side), 2) for side in splits[layer])
     return (
-        f" ghost leaves {inside} times the error of ghost_sink where the block contains layer {layer} and "
-        f"{outside} times elsewhere (medians): massive activations begin or end there."
+        f" Where the block contains layer {layer}, ghost leaves {inside} times the error of ghost_sink, elsewhere "
+        f"{outside} times (medians): massive activations begin or end there."
     )
 
 
