@@ -48,8 +48,8 @@ def _parting(atlas: Atlas) -> str:
         return f" Nowhere does ghost leave more than {number(most, 2)} times the error of ghost_sink."
     inside, outside = (number(median(side), 2) for side in splits[layer])
     return (
-        f" Where the block contains layer {layer}, ghost leaves {inside} times the error of ghost_sink, elsewhere "
-        f"{outside} times (medians): massive activations begin or end there."
+        f" Where the block contains layer {layer}, ghost leaves {inside} times the error of ghost_sink, "
+        f"elsewhere {outside} times (medians): massive activations begin or end there."
     )
 
 
