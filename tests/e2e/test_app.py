@@ -73,7 +73,9 @@ def the_map_follows_the_pointer_and_names_a_block(page: Page) -> None:
     """Of the example: rows are 1 to 10 layers, columns the 30 first layers. A drag takes nothing."""
     tab(page, "Block map")
     expect(page.locator("#atlas-source")).to_contain_text("Example, computed beforehand")
-    box = page.locator("#atlas-map .nsewdrag").bounding_box()
+    frame = page.locator("#atlas-map .nsewdrag")
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
     assert box is not None
 
     def at(start: int, length: int) -> tuple[float, float]:
