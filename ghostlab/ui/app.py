@@ -11,10 +11,12 @@ import gradio as gr
 
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
+from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
-from ghostlab.ui.service import Laboratory, Service
+from ghostlab.ui.laboratory import Laboratory
+from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.view import Page
 
@@ -63,7 +65,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments() -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS],
+        "css_paths": [theme.CSS, tokens.CSS],
         "share": False,
         "ssr_mode": False,
         "run_history": False,

@@ -3,71 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from ghostlab.atlas import Atlas, parse_lengths, surveyed
-from ghostlab.config import RunConfig
+from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
-from ghostlab.progress import CancelToken, ProgressSink
-from ghostlab.records import Generation
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
+from ghostlab.ui.laboratory import Laboratory
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
 
-OnText = Callable[[str, str], None]
 Loaded = TypeVar("Loaded")
 Finding = RunResult | Atlas
 """What a job may result in."""
 Work = Callable[[Job[Finding]], Finding]
-
-
-class Laboratory(Protocol):
-    """What the app needs of :class:`ghostlab.lab.Lab`."""
-
-    def run(
-        self,
-        config: RunConfig,
-        *,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_result: Callable[[RunResult], None] | None = None,
-        on_text: OnText | None = None,
-    ) -> RunResult:
-        """The whole road from a configuration to a result."""
-
-    def generate(
-        self,
-        result: RunResult,
-        *,
-        prompt: str,
-        new_tokens: int,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_text: OnText | None = None,
-    ) -> Sequence[Generation]:
-        """Continue a prompt with every variant of a result."""
-
-    def atlas(
-        self,
-        config: RunConfig,
-        lengths: Sequence[int],
-        *,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-    ) -> Atlas:
-        """Figures of every block of so many layers."""
 
 
 class Service:
@@ -113,7 +71,15 @@ class Service:
         return self.jobs.submit("run", config.key, work, owner, config.to_query())
 
     def generate(
-        self, shown: str, *, prompt: str, new_tokens: int, temperature: float, top_p: float, owner: str
+        self,
+        shown: str,
+        *,
+        prompt: str,
+        prompt_format: PromptFormat,
+        new_tokens: int,
+        temperature: float,
+        top_p: float,
+        owner: str,
     ) -> str:
         """Queue the continuation of ``prompt`` by every variant of a shown result; return the job's id.
 
@@ -124,7 +90,12 @@ class Service:
         """
         result = self.result(shown)
         config = replace(
-            result.config, prompt=prompt, new_tokens=new_tokens, temperature=temperature, top_p=top_p
+            result.config,
+            prompt=prompt,
+            prompt_format=prompt_format,
+            new_tokens=new_tokens,
+            temperature=temperature,
+            top_p=top_p,
         )
         if not prompt.strip():
             raise ConfigError("The prompt is empty.", "Write a few words for the model to continue.")
@@ -144,6 +115,7 @@ class Service:
             texts = self.lab.generate(
                 result,
                 prompt=config.prompt,
+                prompt_format=config.prompt_format,
                 new_tokens=config.new_tokens,
                 temperature=config.temperature,
                 top_p=config.top_p,
@@ -151,6 +123,7 @@ class Service:
                 progress=job.progress,
                 cancel=job.cancel,
                 on_text=job.text,
+                on_generations=lambda made: job.keep(replace(result, generations=made)),
             )
             return replace(result, generations=list(texts))
 
