@@ -25,6 +25,8 @@ from ghostlab.evaluation.generate import OnGenerations, OnText, Sampling, genera
 from ghostlab.measure import measure
 from ghostlab.model.export import pack, unpack
 from ghostlab.model.lm import Model
+from ghostlab.probes import Alteration, Probe
+from ghostlab.probing import probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.records import Baseline, Generation
@@ -129,6 +131,19 @@ class Lab:
             for run in result.runs:
                 variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
             return _generate(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
+
+    def probe(
+        self,
+        result: RunResult,
+        label: str,
+        *asked: Alteration,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> list[Probe]:
+        """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
+        steps = Progress(progress, cancel)
+        return probe(self._bench, result, label, asked, progress=steps, on_text=on_text)
 
     def atlas(
         self,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ghostlab.insights import Direction, StatePlane
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -105,6 +107,10 @@ class OperatorReport:
     truncated_svd: RankCurve
     reduced_rank: RankCurve | None = None
     bias_norm: float = 0.0
+    directions: list[Direction] = field(default_factory=list)
+    plane: StatePlane | None = None
+    notes: list[str] = field(default_factory=list)
+    """What was left out or estimated, and why."""
 
 
 @dataclass(frozen=True)

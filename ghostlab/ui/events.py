@@ -14,7 +14,8 @@ from ghostlab.config import PromptFormat
 from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import address, picks, present
+from ghostlab.ui import address, picks, present, probing, uploads
+from ghostlab.ui import picker as block_picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
 from ghostlab.ui.sidebar import Sidebar
@@ -56,6 +57,9 @@ class Events:
         self.service = service
         self.sidebar = sidebar
         self.tabs = list(tabs.values())
+        self.by_title = tabs
+        self.starts = [sidebar.run, *self._named("start")]
+        self.stops = [sidebar.stop, *self._named("stop")]
         self.shell = shell
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
@@ -67,7 +71,7 @@ class Events:
     def bind(self, demo: gr.Blocks) -> None:
         """Wire every event of the page."""
         shell, writer, mapper = self.shell, self.writer, self.mapper
-        buttons = [*self._starts, *self._stops]
+        buttons = [*self.starts, *self.stops]
         started = [shell.job, shell.status, *buttons]
         shows = [shell.shown, shell.drawn, shell.source, *self._written]
         page = [shell.status, *shows, mapper["shown"], *buttons]
@@ -79,6 +83,8 @@ class Events:
             ("run", writer["start"].click(self.generate, asked, started, **QUIET)),
             ("atlas", mapper["start"].click(self.survey, survey, started, **QUIET)),
         ]
+        probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
+        presses += [("run", press) for press in probes]
         for name, press in presses:
             press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
             press.success(None, None, None, js=FOLD_ON_PHONE)
@@ -86,24 +92,18 @@ class Events:
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
         shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
-        for stop in self._stops:
+        for stop in self.stops:
             stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
         picks.bind(self.service, self.sidebar, shell.shown, self.picker, QUIET)
         self.surveys.bind(self.sidebar, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
-        first = [
-            shell.job,
-            *self.sidebar.inputs,
-            shell.status,
-            *shows,
-            *words,
-            *figures,
-            *self.surveys.opened,
-        ]
+        asks = [shell.job, *self.sidebar.inputs, shell.status]
+        first = [*asks, *shows, *words, *figures, *self.surveys.opened]
         opened = demo.load(self.open, None, first, **QUIET)
-        opened.then(self.sidebar.choices, *self.sidebar.offers, **QUIET)
         select = self.sidebar.controls["select"]
-        select.input(self.sidebar.describe, select, self.sidebar.criteria.chosen, **QUIET)
+        select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
+        uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
+        block_picker.bind(self.service, self.sidebar.picker, self.sidebar.controls, shell.shown, QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
@@ -232,14 +232,11 @@ class Events:
             update |= dict(zip(outputs.components, outputs.render(result), strict=True))
         return update
 
-    @property
-    def _starts(self) -> list[Component]:
-        return [self.sidebar.run, self.writer["start"], self.mapper["start"]]
-
-    @property
-    def _stops(self) -> list[Component]:
-        return [self.sidebar.stop, self.writer["stop"], self.mapper["stop"]]
-
     def _buttons(self, busy: bool) -> Update:
-        update: Update = {button: gr.Button(interactive=not busy) for button in self._starts}
-        return update | {button: gr.Button(interactive=busy) for button in self._stops}
+        update: Update = {button: gr.Button(interactive=not busy) for button in self.starts}
+        return update | {button: gr.Button(interactive=busy) for button in self.stops}
+
+    def _named(self, prefix: str) -> list[Component]:
+        """Buttons of all tabs whose name begins so: each starts a job, or stops it."""
+        controls = [item for tab in self.tabs for item in tab.controls.items()]
+        return [component for name, component in controls if name.startswith(prefix)]

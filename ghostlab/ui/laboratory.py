@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ghostlab.atlas import Atlas
 from ghostlab.config import PromptFormat, RunConfig
+from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.records import Generation
 from ghostlab.results import RunResult
@@ -54,3 +55,14 @@ class Laboratory(Protocol):
         cancel: CancelToken | None = None,
     ) -> Atlas:
         """Figures of every block of so many layers."""
+
+    def probe(
+        self,
+        result: RunResult,
+        label: str,
+        *asked: Alteration,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> Sequence[Probe]:
+        """Measure altered copies of a recovery's maps."""

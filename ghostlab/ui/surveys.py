@@ -53,7 +53,8 @@ class Surveys:
     def bind(self, sidebar: Sidebar, quiet: dict[str, Any]) -> None:
         """Wire the tab; blocks that are taken go into ``sidebar``."""
         own = self.controls
-        shown, colour, touched = own["shown"], own["colour"], picks.touched_by(sidebar)
+        shown, colour = own["shown"], own["colour"]
+        touched = [sidebar.controls["chooser"], sidebar.controls["drop"]]
         shown.change(self.show, [shown, colour], self.drawn, **quiet)
         coloured = [own[name] for name in tab.COLOURED]
         colour.input(self.recolour, [shown, colour], coloured, trigger_mode="always_last", **quiet)
@@ -73,11 +74,11 @@ class Surveys:
         with told_to_user():
             return tab.coloured(self.service.atlas(shown), colour)
 
-    def clicked(self, point: gr.SelectData, shown: str) -> list[Any]:
+    def clicked(self, point: gr.SelectData, shown: str) -> list[str]:
         """Name the block of a clicked cell in the sidebar."""
         return self.take(str(point.value), shown)
 
-    def take(self, label: str | None, shown: str) -> list[Any]:
+    def take(self, label: str | None, shown: str) -> list[str]:
         """Name a block of an atlas in the sidebar."""
         with told_to_user():
             if label is None or label not in map(blocks.label, self.service.atlas(shown).blocks):

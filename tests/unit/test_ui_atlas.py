@@ -83,16 +83,18 @@ def test_a_page_opens_on_the_example_or_on_the_map_of_its_address(surveys: Surve
     assert surveys.recolour(job_id, "Cosine")[0] == shown["words"]
 
 
-def test_pasted_text_is_not_shown_again() -> None:
-    config = RunConfig(text="paste:A secret.")
-    assert "tokens of pasted text" in tab.source(replace(make_atlas(), config=config), False)
-    assert "secret" not in tab.source(replace(make_atlas(), config=config), False)
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("paste:A secret.", "pasted text"), ("upload:a.txt/secret", "a.txt"), ("org/secret", "org/secret")],
+)
+def test_a_text_is_named_without_what_is_private(text: str, shown: str) -> None:
+    config = RunConfig(text=text)
+    assert f"tokens of {shown}, seed" in tab.source(replace(make_atlas(), config=config), False)
 
 
 def test_a_block_of_the_map_becomes_the_one_to_drop(surveys: Surveys) -> None:
     job_id = mapped(surveys.service)
-    chooser, drop, *_ = surveys.take("5:7", job_id)
-    assert (chooser, drop.value, drop.visible) == (BY_HAND, "5:7", True)
+    assert surveys.take("5:7", job_id) == [BY_HAND, "5:7"]
     for label in ("5:6", "0:99", None):
         with pytest.raises(gr.Error, match="not on the map"):
             surveys.take(label, job_id)

@@ -14,6 +14,7 @@ from ghostlab.plots import style
 from ghostlab.plots.blocks import FIGURES, FIRST, best, label, words
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.text.corpora import PASTE
+from ghostlab.text.uploads import UPLOAD
 from ghostlab.ui import present
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -162,12 +163,18 @@ def coloured(atlas: Atlas, colour: str) -> list[Any]:
 def source(atlas: Atlas, example: bool) -> str:
     """Which atlas is shown, for which settings, and on how many tokens."""
     config, lengths = atlas.config, atlas.lengths
-    text = "pasted text" if config.text.startswith(PASTE) else config.text
     span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else str(*lengths)
     head = "**Example**, computed beforehand with the default settings" if example else "**Your map**"
-    took = present.duration(atlas.seconds)
+    took, text = present.duration(atlas.seconds), escape(_text(config.text))
     return (
-        f"{head}: {escape(atlas.model)}, {config.sequences} × {config.length} tokens of {escape(text)}, "
+        f"{head}: {escape(atlas.model)}, {config.sequences} × {config.length} tokens of {text}, "
         f"seed {config.seed}; {len(atlas.blocks)} blocks of {span} layers in {took}. "
         f"Maps are fitted on {atlas.fitted:,} ordinary tokens, errors taken on {atlas.tried:,} others."
     )
+
+
+def _text(source: str) -> str:
+    """A text's name without what was pasted, and without the secret of an uploaded file."""
+    if source.startswith(PASTE):
+        return "pasted text"
+    return source.removeprefix(UPLOAD).partition("/")[0] if source.startswith(UPLOAD) else source
