@@ -10,11 +10,12 @@ from typing import Generic, Literal, TypeVar
 from ghostlab.progress import CancelToken
 
 Result = TypeVar("Result")
+Seen_co = TypeVar("Seen_co", covariant=True)
 JobState = Literal["waiting", "running", "done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
-class JobView(Generic[Result]):
+class JobView(Generic[Seen_co]):
     """What a watcher sees of a job at one moment.
 
     Attributes:
@@ -40,7 +41,7 @@ class JobView(Generic[Result]):
     elapsed: float
     remaining: float | None
     texts: Mapping[str, str]
-    result: Result | None
+    result: Seen_co | None
     error: str
     stopping: bool
 

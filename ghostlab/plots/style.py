@@ -52,9 +52,13 @@ _SYMBOLS = ("circle", "diamond", "triangle-up", "triangle-down", "star", "hexago
 
 def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
     """One role per recovery, in order; names are made distinct."""
+    return named_roles([run.label or run.method for run in runs])
+
+
+def named_roles(names: Iterable[str]) -> list[Role]:
+    """One role per name, in order; names are made distinct."""
     drawn: list[Role] = []
-    for index, run in enumerate(runs):
-        name = run.label or run.method
+    for index, name in enumerate(names):
         taken = sum(role.name == name for role in drawn)
         look = [cycle[index % len(cycle)] for cycle in (_COLOURS, _DASHES, _SYMBOLS)]
         drawn.append(Role(f"{name} ({index + 1})" if taken else name, *look))

@@ -15,7 +15,8 @@ from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, picker, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
-from ghostlab.ui.service import Laboratory, Service
+from ghostlab.ui.laboratory import Laboratory
+from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.view import Page
 

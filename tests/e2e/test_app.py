@@ -25,6 +25,7 @@ FIGURES = {
     "Operator": 9,
     "Spectrum & rank": 5,
     "Perplexity": 4,
+    "Block map": 2,
 }
 
 
@@ -73,6 +74,32 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     the_strip_and_the_field_say_the_same(page)
     the_strip_follows_the_model(page)
     expect(page.locator("#source")).to_contain_text("Example run")
+    the_map_follows_the_pointer_and_names_a_block(page)
+
+
+def the_map_follows_the_pointer_and_names_a_block(page: Page) -> None:
+    """Of the example: rows are 1 to 10 layers, columns the 30 first layers. A drag takes nothing."""
+    tab(page, "Block map")
+    expect(page.locator("#atlas-source")).to_contain_text("Example, computed beforehand")
+    frame = page.locator("#atlas-map .nsewdrag")
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+    assert box is not None
+
+    def at(start: int, length: int) -> tuple[float, float]:
+        return box["x"] + box["width"] * (start + 0.5) / 30, box["y"] + box["height"] * (10.5 - length) / 10
+
+    told, drop = page.locator("#atlas-told"), page.locator("#drop input")
+    page.mouse.move(*at(4, 3))
+    expect(told).to_contain_text("block 4:7")
+    page.mouse.down()
+    page.mouse.move(*at(11, 6), steps=4)
+    expect(told).to_contain_text("Layers 11–16 (6 of 30), block 11:17")
+    page.mouse.up()
+    page.mouse.move(*at(12, 5))
+    expect(drop).to_have_value("20:25")
+    page.mouse.click(*at(12, 5))
+    expect(drop).to_have_value("12:17")
 
 
 WRITTEN = ("20:25", "10:12,20:25", "12,13, 27", " 7 : 9 ", "25:20", "20-25", "3:5,4:6", "28:31", "0:30", "")
@@ -204,6 +231,8 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
 
+    a_block_map_is_computed(page)
+    tab(page, "Generate")
     page.locator("#generate-prompt textarea").fill("Once upon a time")
     page.locator("#generate-format input").fill("raw")
     page.keyboard.press("Enter")
@@ -225,6 +254,17 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tab(page, "Generate")
     expect(page.locator("#columns article").first).to_contain_text("Once upon a time")
     assert page.url == link
+    tab(page, "Block map")
+    expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers")
+
+
+def a_block_map_is_computed(page: Page) -> None:
+    tab(page, "Block map")
+    page.locator("#atlas-lengths input, #atlas-lengths textarea").fill("2")
+    page.locator("#atlas-start").click()
+    expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers", timeout=RUN_MS)
+    figures_have_size(page, 2)
+    expect(page.locator("#source")).to_contain_text("Your run")
 
 
 def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
