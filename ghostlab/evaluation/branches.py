@@ -188,5 +188,5 @@ def _finals(original: Model, model: Model, traces: Sequence[Trace], owner: Tenso
 
 
 def _sums(likely: Tensor, greedy: Tensor, counts: Sequence[int]) -> list[Answer]:
-    parts = zip(likely.split(list(counts)), greedy.split(list(counts)), strict=True)
+    parts = zip(torch.split(likely, list(counts)), torch.split(greedy, list(counts)), strict=True)
     return [(float(values.sum()), bool(hits.all())) for values, hits in parts]

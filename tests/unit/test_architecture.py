@@ -17,6 +17,7 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
+    "answers",
     "atlas",
     "config",
     "cut",
@@ -29,6 +30,7 @@ COMMON = {
     "results",
     "settings",
     "spec",
+    "zeroshot",
 }
 ROAD = [
     "model",
