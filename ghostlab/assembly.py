@@ -123,6 +123,7 @@ def text_info(text: Text, held_out_text: Text, calib: Calibration, held_out: Win
         length=held_out.length,
         bos=held_out.bos,
         folds=calib.folds,
+        rule=held_out.rule,
     )
 
 

@@ -161,6 +161,23 @@ class ModelInfo:
 
 
 @dataclass(frozen=True)
+class WindowRule:
+    """How the evaluation text was cut into windows.
+
+    Attributes:
+        protocol: Whose rules they are; empty for Ghostlab's own.
+        join: What stands between documents; ``None`` if no window reaches over two of them.
+        bos: Where BOS stands: in ``every window``, at the ``start of the text``, or ``nowhere``.
+        order: ``shuffled sections``, ``consecutive`` windows of the text, or spans of ``random documents``.
+    """
+
+    protocol: str = ""
+    join: str | None = "\n\n"
+    bos: str = "nowhere"
+    order: str = "shuffled sections"
+
+
+@dataclass(frozen=True)
 class TextInfo:
     """What was read: names and licences of the texts, tokens used, and how windows were made."""
 
@@ -172,6 +189,7 @@ class TextInfo:
     length: int
     bos: bool
     folds: int
+    rule: WindowRule | None = None
 
 
 @dataclass(frozen=True)
