@@ -53,6 +53,7 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
         label=fit.label,
         window_nll=scores.window_nll,
         position_nll=scores.position_nll,
+        agreement=scores.agreement,
         gap_closed=gap_closed(scores, measured.original, measured.pruned),
         blocks=list(measured.boundary[index]),
         operators=_operators(fit, calib, measured),

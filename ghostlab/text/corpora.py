@@ -49,7 +49,7 @@ def load_text(
     Args:
         source: ``wikipedia``, ``stories``, ``novels``; from the hub, with the papers' windows, ``wikitext2``,
             ``ptb``, ``ptb_new``, ``c4``; a .txt, .md, .jsonl, .csv or .parquet file;
-            ``hf:dataset/config:split:column``; ``paste:`` followed by the text itself; or several of these (but
+            ``hf:dataset/config:split:column``; ``paste:`` followed by the text; or several of these (but not
             pasted text) as a mixture, ``wikipedia+novels`` or ``3*wikipedia+1*novels``.
         settings: Host settings; read from the environment when not given.
         progress: Told how much has been read; a stop is obeyed between documents.

@@ -30,6 +30,7 @@ COMMON = {
     "results",
     "settings",
     "spec",
+    "windowrule",
     "zeroshot",
 }
 ROAD = [
