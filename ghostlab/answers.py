@@ -45,15 +45,19 @@ def compare_answers(ours: Sequence[int], theirs: Sequence[int], seed: int = 0) -
 def ratio_of_answers(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed: int = 0) -> Metric:
     """Mean over tasks of our right answers over theirs, with its interval; NaN without a task.
 
-    Each bootstrap sample draws the questions of every task anew, for both alike.
+    Each bootstrap sample draws the questions of every task anew, for both alike; a task of which they then
+    have nothing right has no ratio in that sample.
     """
     if not pairs:
         return Metric(nan, nan, nan)
     value = float(np.mean([sum(ours) / sum(theirs) for ours, theirs in pairs]))
     generator = np.random.default_rng(seed)
     draws = [_draws(ours, theirs, generator) for ours, theirs in pairs]
-    ratios = [(d[:, 0] + d[:, 1]) / np.maximum(d[:, 0] + d[:, 2], 1.0) for d in draws]
-    low, high = np.percentile(np.mean(ratios, axis=0), [2.5, 97.5])
+    ours, theirs = (np.array([d[:, 0] + d[:, side] for d in draws]) for side in (1, 2))
+    known = theirs > 0
+    ratios = np.where(known, ours / np.maximum(theirs, 1.0), 0.0).sum(axis=0)
+    counts = known.sum(axis=0)
+    low, high = np.percentile(ratios[counts > 0] / counts[counts > 0], [2.5, 97.5])
     return Metric(value, float(low), float(high))
 
 

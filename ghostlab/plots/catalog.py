@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import boundary, insight, operator, perplexity, probes, selection, sentences, spectrum
+from ghostlab.plots import (
+    boundary,
+    insight,
+    kinds,
+    operator,
+    perplexity,
+    probes,
+    selection,
+    sentences,
+    spectrum,
+)
 from ghostlab.plots.style import Role
 from ghostlab.probes import FACTORS
 from ghostlab.records import OperatorReport
@@ -54,7 +64,9 @@ def _likelihood(result: RunResult) -> Section:
         ),
         Panel("By position", sentences.by_position(result), [perplexity.by_position(result)]),
     ]
-    return Section("What was lost and what came back", panels if result.runs else [panels[0], panels[3]])
+    if result.baseline.pruned.agreement:
+        panels.append(Panel("By kind of token", sentences.by_kind(result), [kinds.by_kind(result)]))
+    return Section("What was lost and what came back", panels if result.runs else [panels[0], *panels[3:]])
 
 
 def _boundary(result: RunResult, block: int) -> Section:

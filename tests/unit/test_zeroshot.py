@@ -62,6 +62,8 @@ def test_retained_performance_is_the_mean_of_ratios() -> None:
     found = ratio_of_answers(tasks)
     assert found.value == pytest.approx((0.5 + 0.9) / 2), "not the ratio of means, 39/46"
     assert found.low < found.value < found.high
+    rare = ratio_of_answers([([1] + [0] * 9, [1] + [0] * 9)])
+    assert (rare.low, rare.value, rare.high) == (1.0, 1.0, 1.0), "equal in every sample that tells anything"
     assert np.isnan(ratio_of_answers([]).value)
 
 
