@@ -15,7 +15,7 @@ from string import Template
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from ghostlab.plots import catalog, sentences
+from ghostlab.plots import catalog, sentences, style
 from ghostlab.plots.formats import count, number, percent, plural
 from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
@@ -72,6 +72,7 @@ def render(result: RunResult) -> str:
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
         plotly=get_plotlyjs(),
+        modebar=style.MODEBAR.read_text(encoding="utf-8"),
     )
 
 

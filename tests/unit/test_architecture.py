@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-COMMON = {"config", "cut", "errors", "progress", "records", "results", "settings", "spec"}
+COMMON = {
+    "comparison", "config", "cut", "errors", "progress", "records", "resampling", "results", "settings", "spec",
+}  # fmt: skip
 ROAD = [
     "model",
     "text",
@@ -27,6 +29,7 @@ ROAD = [
     "evaluation",
     "plots",
     "report",
+    "bundle",
     "measure",
     "assembly",
     "workbench",

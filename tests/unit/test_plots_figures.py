@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import boundary, catalog, operator, perplexity, selection, spectrum, style
+from ghostlab.plots import boundary, catalog, operator, perplexity, selection, spectrum, style, windows
 from ghostlab.records import Metric, RankCurve, SelectionInfo
+from ghostlab.resampling import difference
 from tests.helpers.results import TILE, make_result, with_selection
 
 pytestmark = pytest.mark.unit
@@ -115,11 +116,24 @@ def test_gap_closed_shows_shares_and_holds_negative_ones(result):
 
 
 def test_window_differences_are_paired(result):
-    figure = perplexity.window_differences(result, "original")
+    figure = windows.window_differences(result, "original")
     ghost = next(trace for trace in figure.data if trace.name == "ghost")
     expected = np.subtract(result.runs[0].window_nll, result.baseline.original.window_nll)
     assert np.allclose(ghost.x, expected)
-    assert {trace.name for trace in figure.data} == {"pruned", "ghost", "affine"}
+    boxes = [trace for trace in figure.data if trace.type == "box"]
+    assert {trace.name for trace in boxes} == {"pruned", "ghost", "affine"}
+    mean = next(trace for trace in figure.data if trace.name == "mean of ghost")
+    found = difference(result.runs[0].window_nll, result.baseline.original.window_nll)
+    assert mean.x[0] == pytest.approx(expected.mean())
+    assert mean.x[0] + mean.error_x.array[0] == pytest.approx(found.high)
+    assert mean.x[0] - mean.error_x.arrayminus[0] == pytest.approx(found.low)
+
+
+def test_window_distribution_shows_the_perplexity_of_every_window(result):
+    figure = windows.window_distribution(result)
+    assert np.allclose(np.log(figure.data[2].x), result.runs[0].window_nll)
+    assert [trace.name for trace in figure.data] == ["original", "pruned", "ghost", "affine"]
+    assert figure.layout.xaxis.type == "log"
 
 
 def test_by_position_is_a_running_mean_that_keeps_the_level(result):

@@ -21,8 +21,8 @@ from ghostlab.plots.sentences.scores import (
     position_error,
     relative_error,
     selection,
-    window_differences,
 )
+from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
 __all__ = [
     "by_position",
@@ -40,5 +40,7 @@ __all__ = [
     "selection",
     "singular_values",
     "symmetry_cost",
+    "verdict",
     "window_differences",
+    "window_distribution",
 ]
