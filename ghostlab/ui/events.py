@@ -19,12 +19,14 @@ from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.tabs.generate import columns_of
+from ghostlab.ui.tabs.share import Share
 from ghostlab.ui.tabs.view import Tab
 
 Update = dict[Any, Any]
 """Component -> new value; what is left out stays as it is."""
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
 SHOW_IN_LINK = """(id) => {
+  if (!id) return;
   const url = new URL(location.href);
   for (const name of [...url.searchParams.keys()]) if (name !== "__theme") url.searchParams.delete(name);
   url.searchParams.set("run", id);
@@ -64,6 +66,7 @@ class Events:
         self.shell = shell
         self.writer = tabs["Generate"].controls
         self.picker = tabs["Overview"].controls
+        self.share: Share = tabs["Overview"].parts
         self._first: Update | None = None
 
     def bind(self, demo: gr.Blocks) -> None:
@@ -77,7 +80,11 @@ class Events:
         presses = [
             self.sidebar.run.click(self.run, self.sidebar.inputs, started, validator=self.validate, **QUIET),
             writer["start"].click(self.generate, asked, started, **QUIET),
+            self.share.upload.upload(
+                self.accept, self.share.upload, [shell.job, *self.sidebar.inputs], **QUIET
+            ),
         ]
+        presses[-1].success(self.sidebar.choices, *self.sidebar.offers, **QUIET)
         for press in presses:
             press.success(None, shell.job, None, js=SHOW_IN_LINK)
             press.success(None, None, None, js=FOLD_ON_PHONE)
@@ -132,6 +139,15 @@ class Events:
             )
             return self._started(job_id)
 
+    def accept(self, data: bytes | None) -> Update:
+        """Fill the sidebar from a file, and show its result if it holds one."""
+        with told_to_user():
+            config, job_id = self.service.accept(data or b"")
+        if not job_id:
+            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+        update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
+        return update | ({self.shell.job: job_id} if job_id else {})
+
     def _started(self, job_id: str) -> Update:
         status = present.progress(self.service.jobs.view(job_id))
         return {self.shell.job: job_id, self.shell.status: status, **self._buttons(busy=True)}
@@ -144,7 +160,8 @@ class Events:
         job_id = dict(query).get("run", "")
         view = self.service.jobs.view(job_id) if job_id else None
         if job_id and view is None:
-            gr.Warning("That run is no longer on this server; here is the example.", title="Run not found")
+            why = self.service.gone(job_id).replace("That result", "That run")
+            gr.Warning(f"{why} Here is the example.", title="Run not found")
         update: Update = {self.shell.job: job_id if view else ""}
         config = _asked_for(parse_qsl(view.about) if view else query)
         if config is not None:
@@ -170,7 +187,7 @@ class Events:
         """What a job's result changes on a page that shows ``last``."""
         update: Update = {self.writer["columns"]: columns_of(result, view)}
         if last is not result:
-            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, example=False)}
+            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, False, view.kind)}
         if last is None or last.runs is not result.runs:
             update[self.shell.drawn] = view.id
         return update

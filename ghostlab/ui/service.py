@@ -16,7 +16,7 @@ from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.records import Generation
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
+from ghostlab.ui import handed, registry
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
@@ -68,7 +68,10 @@ class Service:
     def __init__(self, settings: Settings, lab: Laboratory | None = None, example: Path = EXAMPLE) -> None:
         self.settings = settings
         self._lab = lab
-        self.jobs: JobStore[RunResult] = JobStore(settings.limits.waiting_jobs, settings.limits.kept_results)
+        limits = settings.limits
+        self.jobs: JobStore[RunResult] = JobStore(
+            limits.waiting_jobs, limits.kept_results, limits.kept_bytes, RunResult.weight
+        )
         self.example = _load_example(example)
 
     @property
@@ -152,8 +155,25 @@ class Service:
             return self.example
         view = self.jobs.view(shown)
         if view is None or view.result is None:
-            raise ResultError("That result is no longer on this server.", "Press Run to compute it again.")
+            raise ResultError(self.gone(shown), "Press Run to compute it again.")
         return view.result
+
+    def gone(self, shown: str) -> str:
+        """Why there is no result of this id (any more)."""
+        if self.jobs.made_room(shown):
+            return "That result is no longer on this server: it made room for newer ones."
+        return "That result is no longer on this server."
+
+    def accept(self, data: bytes) -> tuple[RunConfig, str]:
+        """Take in a file: its configuration, and the id of its result, empty if it holds none.
+
+        Raises:
+            GhostlabError: If it cannot be read; see :func:`ghostlab.ui.handed.read`.
+        """
+        found = handed.read(data, self.settings.limits.file_bytes)
+        if isinstance(found, RunConfig):
+            return found, ""
+        return found.config, self.jobs.put("file", found, found.config.to_query())
 
     def find(self, shown: str) -> RunResult | None:
         """As :meth:`result`, but ``None`` if there is none."""

@@ -40,7 +40,9 @@ def bar() -> sidebar.Sidebar:
 def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
     parts = built[0].config["components"]
     tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
-    assert tabs == ["Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity"]
+    assert tabs == [
+        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Compare",
+    ]  # fmt: skip
 
 
 def test_every_input_and_figure_is_labelled(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
