@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 
 import ghostlab as gl
+from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
+from ghostlab.calibration.store import Budget
 from ghostlab.config import FitOrder
 from ghostlab.errors import GhostlabError
 from ghostlab.evaluation.scoreboard import score
@@ -35,7 +37,7 @@ from ghostlab.pruning.selection import score as select_scores
 from ghostlab.records import Scores
 from ghostlab.recovery.registry import METHODS
 from ghostlab.resampling import resamples
-from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
+from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 RESULTS = Path(__file__).parent / "results"
 Figures = dict[str, Any]
@@ -108,20 +110,20 @@ def tabulate(table: str, cuts: Iterable[str], recoveries: Sequence[str], options
             write(f"{table}-{setting.name}", describe(setting, options), [asdict(r) for r in rows])
 
 
-def prepare(model: Model, setting: Setting, options: argparse.Namespace) -> tuple[Calibration, Windows]:
+def prepare(model: Model, setting: Setting, options: argparse.Namespace) -> tuple[Calibration, Activations]:
     """Calibration with all states kept, and the held-out windows."""
     fitted, shown = gl.load_text(setting.fitted_on), gl.load_text(setting.shown_on)
     common: dict[str, Any] = {"length": options.length, "bos": setting.bos}
     calib = gl.calibrate(model, fitted, sequences=options.sequences, **common)
     calib.similarity()  # one pass over the whole stack keeps the states of every boundary
-    held_out = make_windows(
+    windows = make_windows(
         shown.held_out, model.tokenizer, count=options.held_out, seed=HELD_OUT_SEED, **common
     )
-    return calib, held_out
+    return calib, Activations(model, windows, budget=Budget(1 << 30), rounded=False)
 
 
 def compare(
-    model: Model, calib: Calibration, held_out: Windows, text: str, recoveries: Iterable[str]
+    model: Model, calib: Calibration, held_out: Activations, text: str, recoveries: Iterable[str]
 ) -> list[Row]:
     """Fit and score every recovery on one cut; refusals become rows with a note."""
     cut = gl.parse_cut(text)
@@ -137,7 +139,7 @@ def compare(
         print(f"{text:>16} {label:<44} fitted in {seconds[label]:.1f} s", flush=True)
     pruned = gl.apply(model, cut)
     variants = {label: gl.apply(model, cut, fit) for label, fit in fits.items()}
-    original, *scores = score(model, list(variants.values()), held_out)
+    original, *scores = score(held_out, list(variants.values()))
     found = {"original": original, **dict(zip(variants, scores, strict=True))}
     rows = [row(text, "original", found)]
     for label, variant in variants.items():
@@ -235,12 +237,12 @@ def criteria(options: argparse.Namespace) -> None:
 
 
 def recovered_perplexities(
-    model: Model, calib: Calibration, held_out: Windows, cut: gl.Cut
+    model: Model, calib: Calibration, held_out: Activations, cut: gl.Cut
 ) -> dict[str, float]:
     """Perplexity of a cut as it is and as two operators recover it."""
     fits = {method: gl.fit(calib, cut, method) for method in ("drop", "ghost", "ghost_sink")}
     variants = [gl.apply(model, cut, fit) for fit in fits.values()]
-    _, *scores = score(model, variants, held_out)
+    _, *scores = score(held_out, variants)
     return {method: s.perplexity.value for method, s in zip(fits, scores, strict=True)}
 
 

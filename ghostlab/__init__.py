@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ghostlab.atlas import Atlas
     from ghostlab.calibration.calibrate import calibrate
     from ghostlab.config import RunConfig
     from ghostlab.cut import Block, Cut, parse_cut
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ghostlab.text.corpora import load_text
 
 _HOMES = {
+    "Atlas": "atlas",
     "Block": "cut",
     "CancelToken": "progress",
     "Cut": "cut",
@@ -50,6 +52,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Atlas",
     "Block",
     "CancelToken",
     "Cut",

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 import platform
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 
+from ghostlab.analysis.atlas import survey
 from ghostlab.analysis.boundary import pool
 from ghostlab.analysis.operator import describe
+from ghostlab.atlas import Atlas
 from ghostlab.calibration.calibrate import Calibration
+from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
 from ghostlab.measure import Measured
 from ghostlab.model.lm import Model
+from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.records import (
     CutInfo,
@@ -117,6 +122,23 @@ def cut_info(cut: Cut, depth: int) -> CutInfo:
         dropped=list(cut.dropped),
         keep_ranges=list(cut.keep_ranges(depth)),
         description=cut.describe(depth),
+    )
+
+
+def make_atlas(config: RunConfig, calib: Calibration, lengths: Sequence[int], progress: Progress) -> Atlas:
+    """Survey every block; see :func:`ghostlab.analysis.atlas.survey`."""
+    found = survey(calib, lengths, progress)
+    census = found.census
+    return Atlas(
+        config=config,
+        model=calib.model.name,
+        layers=calib.model.depth,
+        fitted=census.fitted,
+        tried=census.tested,
+        special=int(census.special.sum()),
+        blocks=found.blocks,
+        seconds=0.0,
+        versions=versions(),
     )
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from ghostlab.assembly import (
     cut_info,
+    make_atlas,
     model_info,
     now,
     recovery_run,
-    selection_info,
     text_info,
     versions,
 )
-from ghostlab.calibration.calibrate import Calibration
+from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import RunConfig
-from ghostlab.cut import Block, Cut, parse_cut
+from ghostlab.cut import Block, Cut
 from ghostlab.errors import memory_errors
 from ghostlab.evaluation.generate import generate
 from ghostlab.measure import measure
@@ -28,12 +28,12 @@ from ghostlab.model.export import pack, unpack
 from ghostlab.model.lm import Model
 from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import resolve as resolve_criterion
-from ghostlab.pruning.selection import score
-from ghostlab.records import Baseline, Generation, SelectionInfo
-from ghostlab.recovery.fitting import Fit, apply, fit
+from ghostlab.records import Baseline, Generation
+from ghostlab.recovery.fitting import apply
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
+from ghostlab.steps import decide, fit_all
 from ghostlab.workbench import Workbench
 
 OnResult = Callable[[RunResult], None]
@@ -121,6 +121,28 @@ class Lab:
                 variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
             return _generate(config, variants, steps.part(0.1, 1.0), on_text)
 
+    def atlas(
+        self,
+        config: RunConfig,
+        lengths: Sequence[int] = DEFAULT_LENGTHS,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Atlas:
+        """Survey every block of so many layers; ``config`` names model and calibration text.
+
+        Raises:
+            GhostlabError: As :meth:`run`; a CutError if a length does not fit the model.
+        """
+        self._check(config)
+        steps, begun = Progress(progress, cancel), time.perf_counter()
+        with memory_errors(LESS_MEMORY):
+            model = self._bench.model(config, steps.part(0.0, 0.05))
+            text = self._bench.text(config.text, steps.part(0.05, 0.07))
+            calib = self._bench.calibration(config, model, text)
+            found = make_atlas(config, calib, lengths, steps.part(0.07, 1.0))
+        return replace(found, seconds=round(time.perf_counter() - begun, 3))
+
     def _check(self, config: RunConfig) -> None:
         """Everything that can be refused before anything is loaded."""
         config.check(self.settings)
@@ -136,25 +158,25 @@ class Lab:
         with _timed(clock, "text"):
             text = self._bench.text(config.text, progress.part(0.0, 0.02))
             other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
-            windows = self._bench.held_out(config, model, other)
+            held_out = self._bench.held_out(config, model, other)
             calib = self._bench.calibration(config, model, text)
         with _timed(clock, "calibrate"):
-            cut, selection = _decide(config, calib, progress.part(0.04, 0.3))
+            cut, selection = decide(config, calib, progress.part(0.04, 0.3))
             calib.moments(cut, progress.part(0.3 if selection else 0.04, 0.55))
         with _timed(clock, "fit"):
-            fits = _fit_all(config, calib, cut, progress.part(0.55, 0.62))
+            fits = fit_all(config, calib, cut, progress.part(0.55, 0.62))
         pruned = apply(model, cut)
         variants = {"original": model, "pruned": pruned}
         variants |= {f.label: apply(model, cut, f) if f.standins else pruned for f in fits}
         with _timed(clock, "evaluate"):
-            measured = measure(config, variants, fits, windows, progress.part(0.62, 0.95))
+            measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with _timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
             runs = [recovery_run(f, index, calib, measured) for index, f in steps]
         result = RunResult(
             config=config,
             model=model_info(model, cut),
-            text=text_info(text, other, calib, windows),
+            text=text_info(text, other, calib, held_out.windows),
             cut=cut_info(cut, model.depth),
             baseline=Baseline(measured.original, measured.pruned),
             runs=runs,
@@ -176,25 +198,6 @@ def run(
 ) -> RunResult:
     """Run a configuration in a lab of its own; see :meth:`Lab.run`."""
     return Lab(settings).run(config, progress=progress, cancel=cancel)
-
-
-def _decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[Cut, SelectionInfo | None]:
-    """The cut, as given or as the criterion chooses it."""
-    if config.select is None:
-        cut = parse_cut(config.drop or "")
-        cut.check(calib.model.depth)
-        return cut, None
-    scores = score(calib, config.select, config.count, progress)
-    return scores.cut, selection_info(config.select, scores)
-
-
-def _fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress) -> list[Fit]:
-    specs = resolve(config.recover, config.rank, config.ridge)
-    share = 1 / max(len(specs), 1)
-    return [
-        fit(calib, cut, spec, order=config.order, progress=progress.part(i * share, (i + 1) * share))
-        for i, spec in enumerate(specs)
-    ]
 
 
 def _generate(

@@ -1,4 +1,4 @@
-"""Measure all variants of a run on the same held-out windows, in one pass of the original."""
+"""Measure all variants of a run on the same held-out windows, from the original's states on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ghostlab.analysis.boundary import BoundaryErrors
-from ghostlab.calibration.capture import passes
+from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
@@ -16,7 +16,6 @@ from ghostlab.progress import Progress
 from ghostlab.records import BoundaryReport, Scores
 from ghostlab.recovery.data import state_at
 from ghostlab.recovery.fitting import Fit
-from ghostlab.text.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,19 @@ class Measured:
 
 
 def measure(
-    config: RunConfig, variants: dict[str, Model], fits: Sequence[Fit], windows: Windows, progress: Progress
+    config: RunConfig,
+    variants: dict[str, Model],
+    fits: Sequence[Fit],
+    held_out: Activations,
+    progress: Progress,
 ) -> Measured:
-    """One pass of the original over the held-out windows feeds likelihoods, boundary errors and moments.
+    """The original's states on the held-out windows feed likelihoods, boundary errors and moments.
 
     Args:
-        config: Gives batch size and seed.
+        config: Gives the seed of the intervals.
         variants: Models by name: ``original``, ``pruned``, and one for the label of each fit.
         fits: The recoveries, all of the same cut.
-        windows: Held-out windows.
+        held_out: What the original does on the held-out windows.
     """
     model, pruned = variants["original"], variants["pruned"]
     cut = pruned.cut
@@ -62,15 +65,8 @@ def measure(
     alone = [{block: _alone(model, f, block) for block in cut} for f in fits]
     edges = {edge for block in cut for edge in (block.start, block.stop)}
     edges |= {variant.first_change for per_block in alone for variant in per_block.values()}
-    fold = windows.fold * 0
-    for batch in passes(
-        model,
-        windows,
-        board.boundaries | edges,
-        batch=config.batch,
-        progress=progress,
-        message="Evaluating on held-out text",
-    ):
+    fold = held_out.windows.fold * 0
+    for batch in held_out.batches(board.boundaries | edges, progress, "Evaluating on held-out text"):
         board.add(batch)
         states = batch.trace.states
         for number, block in enumerate(cut):
@@ -81,7 +77,7 @@ def measure(
                 start = states[variant.first_change]
                 mapped = state_at(variant, block.stop, start, batch.trace)
                 per_block[number].add(before, behind, mapped)
-    original, *scores = board.scores(windows.bytes, config.seed)
+    original, *scores = board.scores(held_out.windows.bytes, config.seed)
     by_variant = {id(variant): found for variant, found in zip(distinct, scores, strict=True)}
     return Measured(
         original,

@@ -62,14 +62,16 @@ class Settings:
         cache: Folder for converted models and stored activations.
         device: ``auto`` (CUDA, then Apple MPS, then CPU) or a torch device string.
         limits: Caps on a run.
-        state_bytes: How much main memory hidden states of one calibration may take.
+        state_bytes: How much main memory the hidden states of one model on one text may take.
+        state_disk_bytes: How much disk, under ``cache``, all hidden states together may take beyond that.
     """
 
     profile: Profile = "local"
     cache: Path = field(default_factory=_default_cache)
     device: str = "auto"
     limits: Limits = field(default_factory=Limits)
-    state_bytes: int = 2 << 30
+    state_bytes: int = 768 << 20
+    state_disk_bytes: int = 8 << 30
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ghostlab.calibration.calibrate import Calibration, calibrate, check_length
+from ghostlab.calibration.activations import Activations
+from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
 from ghostlab.config import RunConfig
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
@@ -13,7 +14,7 @@ from ghostlab.progress import Progress
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text
 from ghostlab.text.documents import Text
-from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
+from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 KEPT_TEXTS = 4
 KEPT_CALIBRATIONS = 2
@@ -30,6 +31,7 @@ class Workbench:
         self._models: Shelf[Model] = {}
         self._texts: Shelf[Text] = {}
         self._calibrations: Shelf[Calibration] = {}
+        self._held_out: Shelf[Activations] = {}
 
     def model(self, config: RunConfig, progress: Progress) -> Model:
         """The original model of a run."""
@@ -75,18 +77,27 @@ class Workbench:
         calib.batch = config.batch
         return calib
 
-    def held_out(self, config: RunConfig, model: Model, text: Text) -> Windows:
-        """Evaluation windows: from the held-out part of ``text``, or from all of a text of their own."""
+    def held_out(self, config: RunConfig, model: Model, text: Text) -> Activations:
+        """What the original does on evaluation windows: from the held-out part of ``text``, or from all of a
+        text of their own."""
         own = config.held_out_text not in {None, config.text}
         check_length(model, config.length)
-        return make_windows(
-            text.whole if own else text.held_out,
-            model.tokenizer,
-            count=config.held_out,
-            length=config.length,
-            bos=config.bos,
-            seed=HELD_OUT_SEED,
-        )
+
+        def prepare() -> Activations:
+            windows = make_windows(
+                text.whole if own else text.held_out,
+                model.tokenizer,
+                count=config.held_out,
+                length=config.length,
+                bos=config.bos,
+                seed=HELD_OUT_SEED,
+            )
+            return Activations(model, windows, budget=budget(self.settings), rounded=False)
+
+        key = (model.fingerprint, text.name, own, config.held_out, config.length, config.bos)
+        held_out = _recall(self._held_out, key, KEPT_CALIBRATIONS, prepare)
+        held_out.batch = config.batch
+        return held_out
 
 
 def _recall(shelf: Shelf[Value], key: tuple[object, ...], most: int, make: Callable[[], Value]) -> Value:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import massive_tokens
+from ghostlab.model.device import exact
 from ghostlab.records import BoundaryReport
 
 
@@ -19,9 +20,9 @@ class BoundaryErrors:
     @torch.no_grad()
     def add(self, before: Tensor, behind: Tensor, recovered: Tensor) -> None:
         """Take in states [B, T, C]: the original's before and behind the block, and the stand-in's."""
-        target = behind.double()
-        missed = (recovered.double() - target).square()
-        gap = (target - before.double()).square()
+        target = exact(behind)
+        missed = (exact(recovered) - target).square()
+        gap = (target - exact(before)).square()
         self._tokens.append(
             (
                 missed.sum(-1).cpu(),

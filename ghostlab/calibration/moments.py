@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.cut import Block
+from ghostlab.model.device import exact_device
 
 MASSIVE = 10.0
 """A token is massive when its norm exceeds this many times the median of its window, before or behind the
@@ -158,8 +159,7 @@ class BlockMoments:
         weighting: Weighting = "none",
     ) -> BlockMoments:
         """Moments before any batch was seen; on the CPU if ``device`` has no float64 (Apple MPS)."""
-        device = "cpu" if torch.device(device).type == "mps" else device
-        return cls(block, [Moments.zeros(width, device) for _ in range(folds)], weighting)
+        return cls(block, [Moments.zeros(width, exact_device(device)) for _ in range(folds)], weighting)
 
     def add(self, before: Tensor, behind: Tensor, fold: Tensor) -> None:
         """Take in the states [B, T, C] before and behind the block of windows that belong to ``fold`` [B]."""

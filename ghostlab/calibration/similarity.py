@@ -32,8 +32,8 @@ class _Pairs:
         """Take in the states [N, L + 1, C] of some tokens."""
         unit = torch.nn.functional.normalize(states, dim=-1)
         cosine = (unit @ unit.transpose(1, 2)).clamp(-1, 1)
-        self.cosine += cosine.sum(0).double().cpu()
-        self.angle += (cosine.arccos() / torch.pi).sum(0).double().cpu()
+        self.cosine += cosine.sum(0).cpu().double()
+        self.angle += (cosine.arccos() / torch.pi).sum(0).cpu().double()
         self.count += len(states)
 
 
@@ -53,7 +53,7 @@ class Similarity:
             chunk = torch.stack(
                 [states[b].flatten(0, 1)[start : start + _CHUNK].float() for b in boundaries], dim=1
             )
-            self._inner += torch.einsum("nic,njc->ij", chunk, chunk).double().cpu()
+            self._inner += torch.einsum("nic,njc->ij", chunk, chunk).cpu().double()
             self._token.add(chunk)
         self._last.add(torch.stack([states[b][:, -1].float() for b in boundaries], dim=1))
 

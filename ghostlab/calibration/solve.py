@@ -129,18 +129,65 @@ def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
     return least
 
 
+class RidgePath:
+    """Every candidate ridge at once, from one eigendecomposition G = V diag(g) V' that any R can use.
+
+    M(l) = V diag(1 / (g + l)) P with P = V'R; l runs over :data:`RELATIVE_RIDGES` x tr(G) / C.
+
+    Attributes:
+        values: g, [C], not below 0.
+        vectors: V, [C, C].
+        weights: 1 / (g + l), [ridges, C].
+    """
+
+    def __init__(self, gram: Tensor) -> None:
+        values, self.vectors = torch.linalg.eigh(gram)
+        self.values = values.clamp(min=0)
+        ridges = torch.tensor(RELATIVE_RIDGES, dtype=gram.dtype, device=gram.device)
+        scale = gram.trace() / len(gram)
+        self.weights = 1 / (self.values + ridges[:, None] * scale)
+
+    def project(self, cross: Tensor) -> Tensor:
+        """P = V'R, [C, K]."""
+        projected: Tensor = self.vectors.T @ cross
+        return projected
+
+    def turn(self, matrix: Tensor) -> Tensor:
+        """V'AV, [C, C]."""
+        turned: Tensor = self.vectors.T @ matrix @ self.vectors
+        return turned
+
+    def errors(
+        self, projected: Tensor, overlap: Tensor, gram: Tensor, cross: Tensor, total: Tensor | float
+    ) -> Tensor:
+        """||X M(l) - D||^2 of every candidate on other tokens, C^2 each; [ridges].
+
+        Args:
+            projected: P.
+            overlap: P P'.
+            gram: :meth:`turn` of the other tokens' G.
+            cross: :meth:`project` of their R.
+            total: Their ||D||^2.
+        """
+        linear = (projected * cross).sum(1)
+        quadratic = gram * overlap
+        errors: Tensor = (
+            total - 2 * self.weights @ linear + ((self.weights @ quadratic) * self.weights).sum(1)
+        )
+        return errors
+
+    def map(self, projected: Tensor, candidate: int) -> Tensor:
+        """M(l) of one candidate, [C, K]."""
+        matrix: Tensor = self.vectors @ (self.weights[candidate][:, None] * projected)
+        return matrix
+
+
 def held_out_errors(train: Moments, test: Moments) -> Tensor:
     """||X M(l) - D||^2 on ``test`` for every candidate l, fitted on ``train``; [ridges]."""
-    values, vectors = torch.linalg.eigh(train.gram)
-    values = values.clamp(min=0)
-    scale = train.gram.trace() / train.width
-    projected = vectors.T @ train.cross
-    linear = (projected * (vectors.T @ test.cross)).sum(1)
-    quadratic = (vectors.T @ test.gram @ vectors) * (projected @ projected.T)
-    ridges = torch.tensor(RELATIVE_RIDGES, dtype=values.dtype, device=values.device)
-    weights = 1 / (values + ridges[:, None] * scale)
-    errors: Tensor = test.total - 2 * weights @ linear + ((weights @ quadratic) * weights).sum(1)
-    return errors
+    path = RidgePath(train.gram)
+    projected = path.project(train.cross)
+    overlap = projected @ projected.T
+    return path.errors(projected, overlap, path.turn(test.gram), path.project(test.cross), test.total)
 
 
 def _about_training_mean(train: Moments, test: Moments, *, centre: bool) -> tuple[Moments, Moments]:

@@ -15,6 +15,7 @@ import typer
 
 from ghostlab import __version__
 from ghostlab.cli.app import app_command
+from ghostlab.cli.atlas import atlas_command
 from ghostlab.cli.doctor import doctor_command
 from ghostlab.cli.methods import methods_command
 from ghostlab.cli.models import models_command
@@ -37,6 +38,7 @@ cli = typer.Typer(
     rich_markup_mode=None,
 )
 cli.command("run")(run_command())
+cli.command("atlas")(atlas_command())
 cli.command("app")(app_command)
 cli.command("models")(models_command)
 cli.command("methods")(methods_command)

@@ -66,7 +66,7 @@ def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> Ru
     from ghostlab.lab import Lab
 
     token = CancelToken()
-    with _interrupt_cancels(token), _progress_bar() as sink:
+    with interrupt_cancels(token), progress_bar() as sink:
         result = Lab(settings).run(config, progress=sink, cancel=token)
     print_result(result)
     if out is not None:
@@ -95,7 +95,7 @@ def _write(result: RunResult, out: Path) -> None:
 
 
 @contextmanager
-def _interrupt_cancels(token: CancelToken) -> Iterator[None]:
+def interrupt_cancels(token: CancelToken) -> Iterator[None]:
     """The first Ctrl-C asks the run to stop between two steps; a second one interrupts at once."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -110,7 +110,7 @@ def _interrupt_cancels(token: CancelToken) -> Iterator[None]:
 
 
 @contextmanager
-def _progress_bar() -> Iterator[ProgressSink]:
+def progress_bar() -> Iterator[ProgressSink]:
     """A bar on stderr that vanishes at the end; silent where stderr is not a terminal."""
     console = Console(stderr=True)
     bar = Bar(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import check_length
+from ghostlab.calibration.store import Budget
 from ghostlab.config import BosPolicy
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.lm import Model
@@ -35,5 +37,6 @@ def perplexity(
     windows = make_windows(
         documents, model.tokenizer, count=sequences, length=length, bos=bos, seed=HELD_OUT_SEED
     )
-    (scores,) = score(model, (), windows, batch=batch, seed=seed, progress=progress)
+    activations = Activations(model, windows, batch=batch, budget=Budget(memory=0))
+    (scores,) = score(activations, (), seed=seed, progress=progress)
     return scores.perplexity

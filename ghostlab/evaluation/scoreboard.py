@@ -1,7 +1,8 @@
 """Score the original and all its variants on the same held-out windows, each block run as rarely as possible.
 
 A variant differs from the original only from the start of its first dropped block on. The original's state
-there is at hand from its own pass, so a variant costs its suffix and the head, not a forward pass.
+there is at hand from its own pass, or from one before it, so a variant costs its suffix and the head, not a
+forward pass.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ghostlab.calibration.capture import LESS_MEMORY, Batch, passes
+from ghostlab.calibration.activations import Activations
+from ghostlab.calibration.capture import LESS_MEMORY, Batch
 from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.evaluation.metrics import summarise
 from ghostlab.model.decoder import Trace
@@ -19,14 +21,13 @@ from ghostlab.model.likelihood import TokenScores, score_tokens
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.records import Scores
-from ghostlab.text.windows import Windows
 
 
 class Scoreboard:
     """Scores of ``original`` and of ``variants`` made from it, accumulated over batches.
 
-    Feed it every :class:`~ghostlab.calibration.capture.Batch` of a pass of the original that kept the states
-    at :attr:`boundaries`.
+    Feed it every batch of the original's :class:`~ghostlab.calibration.activations.Activations` at
+    :attr:`boundaries`.
     """
 
     def __init__(self, original: Model, variants: Sequence[Model]) -> None:
@@ -73,18 +74,10 @@ def run_suffix(variant: Model, trace: Trace) -> Tensor:
 
 
 def score(
-    original: Model,
-    variants: Sequence[Model],
-    windows: Windows,
-    *,
-    batch: int = 8,
-    seed: int = 0,
-    progress: Progress = SILENT,
+    activations: Activations, variants: Sequence[Model], *, seed: int = 0, progress: Progress = SILENT
 ) -> list[Scores]:
-    """Scores of the original, then of each variant, on ``windows``."""
-    board = Scoreboard(original, variants)
-    for part in passes(
-        original, windows, board.boundaries, batch=batch, progress=progress, message="Scoring"
-    ):
-        board.add(part)
-    return board.scores(windows.bytes, seed)
+    """Scores of the original, then of each variant, on the windows of ``activations``."""
+    board = Scoreboard(activations.model, variants)
+    for batch in activations.batches(board.boundaries, progress, "Scoring"):
+        board.add(batch)
+    return board.scores(activations.windows.bytes, seed)

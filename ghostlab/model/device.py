@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from ghostlab.errors import ConfigError
 
@@ -26,6 +27,17 @@ def pick_device(name: str = "auto") -> torch.device:
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ConfigError("Device 'mps' was asked for, but this machine has none.", "Use auto.")
     return device
+
+
+def exact_device(device: torch.device | str) -> torch.device:
+    """Where float64 work on tensors of ``device`` is done: there, or on the CPU for Apple MPS without it."""
+    device = torch.device(device)
+    return torch.device("cpu") if device.type == "mps" else device
+
+
+def exact(tensor: Tensor) -> Tensor:
+    """The tensor in float64; see :func:`exact_device`."""
+    return tensor.to(exact_device(tensor.device)).double()
 
 
 def pick_dtype(name: str, device: torch.device) -> torch.dtype:

@@ -123,7 +123,7 @@ def js_sums(decoder: Decoder, reference: Tensor, others: Sequence[Tensor]) -> It
     for rows in _chunks(len(flat[0]), int(decoder.hf.config.vocab_size)):
         p = _logits(decoder, flat[0][rows]).log_softmax(-1)
         sums = [_js(p, _logits(decoder, states[rows]).log_softmax(-1)) for states in flat[1:]]
-        yield torch.stack(sums).double().cpu()
+        yield torch.stack(sums).cpu().double()
 
 
 def _js(p: Tensor, q: Tensor) -> Tensor:

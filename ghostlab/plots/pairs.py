@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import plotly.graph_objects as go
 from ghostlab.comparison import Side, same_windows
 from ghostlab.plots import boundary, perplexity, sentences, spectrum, style, windows
 from ghostlab.plots.catalog import Panel
-from ghostlab.plots.formats import number
+from ghostlab.plots.formats import change, number
 from ghostlab.plots.style import Role
 from ghostlab.records import Metric, RecoveryRun
 
@@ -71,10 +72,11 @@ def _rows(one: Side, other: Side) -> list[tuple[Role, Metric]]:
     rows = [(style.ORIGINAL, base[0].original.perplexity)]
     if not shared:
         rows.append((_named(style.ORIGINAL, other), base[1].original.perplexity))
+    if one_cut and "drop" not in (one.run.method, other.run.method):
+        rows.append((style.PRUNED, base[0].pruned.perplexity))
     for side, role, baseline in zip((one, other), roles, base, strict=True):
-        if side.run.method != "drop" and not (side is other and one_cut):
-            look = style.PRUNED if one_cut else _named(style.PRUNED, side)
-            rows.append((look, baseline.pruned.perplexity))
+        if not one_cut and side.run.method != "drop":
+            rows.append((_named(style.PRUNED, side), baseline.pruned.perplexity))
         rows.append((role, side.run.perplexity))
     return rows
 
@@ -84,12 +86,13 @@ def _named(role: Role, side: Side) -> Role:
 
 
 def _ends(one: Side, other: Side) -> str:
+    """How the two perplexities compare."""
     low, high = sorted((one, other), key=lambda side: side.run.perplexity.value)
-    ratio = high.run.perplexity.value / low.run.perplexity.value
-    return (
-        f"{high.name} has {number(ratio)} times the perplexity of {low.name}, "
-        f"{number(high.run.perplexity.value)} against {number(low.run.perplexity.value)}."
-    )
+    least, most = low.run.perplexity.value, high.run.perplexity.value
+    if not (math.isfinite(most) and least > 0):
+        return "A perplexity is not a number."
+    ends = f"{number(most)} against {number(least)}"
+    return f"That of {high.name} exceeds that of {low.name} {change(most / least)}: {ends}."
 
 
 def _paired(one: Side, other: Side) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.capture import passes
 from ghostlab.model.decoder import Decoder, Trace
 from ghostlab.model.lm import Model
 from ghostlab.progress import Progress
@@ -72,7 +71,7 @@ def ablations(calib: Calibration, windows: int) -> Iterator[Ablation]:
     """Batches of some calibration windows, nothing dropped yet."""
     sample = calib.some(windows)
     every = range(sample.model.depth + 1)
-    for batch in passes(sample.model, sample.windows, every, batch=sample.batch):
+    for batch in sample.batches(every):
         yield Ablation.of(sample.model, batch.ids, batch.trace)
 
 

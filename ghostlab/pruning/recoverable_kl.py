@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import torch
-
 from ghostlab.cut import Block, Cut
-from ghostlab.model.likelihood import score_tokens
-from ghostlab.model.standin import AffineMap
 from ghostlab.pruning.base import (
     Criterion,
     CriterionScores,
@@ -20,7 +15,7 @@ from ghostlab.pruning.base import (
     starts,
     windows_option,
 )
-from ghostlab.pruning.split_fit import errors_left, split_fit
+from ghostlab.pruning.split_fit import errors_left, recovered_kl, split_fit
 from ghostlab.spec import Option
 
 if TYPE_CHECKING:
@@ -40,7 +35,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
         for block, moments in calib.each_moments(shortlist, progress.part(0.6, 0.7), weighting="relative")
     }
     sample = calib.some(int(options["windows"]), fold=test)
-    found = _divergences(sample, maps, progress.part(0.7, 1.0))
+    found = recovered_kl(sample, maps, progress.part(0.7, 1.0))
     check_finite(list(found.values()))
     best = min(shortlist, key=found.__getitem__)
     words = f"KL in nats per token on {sample.windows.count} windows " + (
@@ -49,27 +44,6 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
     words += f"; for the {len(shortlist)} blocks with the least recoverable error"
     values = tuple(found.get(block, math.nan) for block in blocks)
     return CriterionScores(tuple(blocks), values, words, Cut((best,)))
-
-
-def _divergences(
-    sample: Calibration, maps: Mapping[Block, AffineMap], progress: Progress
-) -> dict[Block, float]:
-    """Mean KL(original || recovered) per predicted token with each block replaced by its map."""
-    decoder, depth = sample.model.decoder, sample.model.depth
-    sums = dict.fromkeys(maps, 0.0)
-    message = "Comparing predictions after recovery"
-    for rows, states in sample.states({depth, *(block.start for block in maps)}, progress, message):
-        ids = sample.windows.ids[rows].to(sample.model.device)
-        reference = decoder.run_tail(states[depth])
-        first = torch.zeros(ids.shape, dtype=torch.bool, device=ids.device)
-        first[:, 0] = True
-        for block, fitted in maps.items():
-            progress.check()
-            mapped = fitted.to(ids.device)(states[block.start], first)
-            state = decoder.run_span(mapped, block.stop, depth, sample.calls(rows, depth))
-            _, scores = score_tokens([decoder, decoder], [reference, decoder.run_tail(state)], ids)
-            sums[block] += float(scores.kl.double().sum())
-    return {block: total / (sample.windows.count * sample.windows.predicted) for block, total in sums.items()}
 
 
 CRITERION = Criterion(

@@ -1,14 +1,18 @@
-"""What an affine map with first tokens apart leaves of a block, from moments alone."""
+"""What an affine map with first tokens apart leaves of a block: from moments alone, and of predictions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import torch
+
+from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import BlockMoments, total
 from ghostlab.calibration.solve import choose_ridge, cross_validate, solve
 from ghostlab.cut import Block
+from ghostlab.model.likelihood import score_tokens
 from ghostlab.model.standin import AffineMap
 from ghostlab.progress import Progress
 
@@ -51,3 +55,24 @@ def split_fit(moments: BlockMoments, without: int | None = None) -> AffineMap:
         bias=(whole.change - whole.x @ matrix) / whole.count,
         first=moments.first_changes(without=without).double().mean(0),
     )
+
+
+def recovered_kl(
+    sample: Activations, maps: Mapping[Block, AffineMap], progress: Progress
+) -> dict[Block, float]:
+    """Mean KL(original || recovered) per predicted token with each block replaced by its map, in nats."""
+    decoder, depth = sample.model.decoder, sample.model.depth
+    sums = dict.fromkeys(maps, 0.0)
+    message = "Comparing predictions after recovery"
+    for rows, states in sample.states({depth, *(block.start for block in maps)}, progress, message):
+        ids = sample.windows.ids[rows].to(sample.model.device)
+        reference = decoder.run_tail(states[depth])
+        first = torch.zeros(ids.shape, dtype=torch.bool, device=ids.device)
+        first[:, 0] = True
+        for block, fitted in maps.items():
+            progress.check()
+            mapped = fitted.to(ids.device)(states[block.start], first)
+            state = decoder.run_span(mapped, block.stop, depth, sample.calls(rows, depth))
+            _, scores = score_tokens([decoder, decoder], [reference, decoder.run_tail(state)], ids)
+            sums[block] += float(scores.kl.double().sum())
+    return {block: total / (sample.windows.count * sample.windows.predicted) for block, total in sums.items()}

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 
 from torch import Tensor
 
-from ghostlab.calibration.calibrate import Calibration, StateBatch
+from ghostlab.calibration.activations import StateBatch
+from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import BlockMoments, Weighting
 from ghostlab.cut import Block
 from ghostlab.model.decoder import Trace

@@ -28,6 +28,8 @@ class Fit:
     spec: RecoverySpec
     cut: Cut
     blocks: Mapping[Block, BlockFit]
+    notes: tuple[str, ...] = ()
+    """What the user should know about the calibration it was fitted on."""
 
     @property
     def label(self) -> str:
@@ -42,7 +44,8 @@ class Fit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the user should know, each sentence once."""
-        return tuple(dict.fromkeys(w for fit in self.blocks.values() for w in fit.warnings))
+        of_blocks = (warning for fit in self.blocks.values() for warning in fit.warnings)
+        return tuple(dict.fromkeys([*self.notes, *of_blocks]))
 
 
 def fit(
@@ -84,7 +87,18 @@ def fit(
             done = {b: f.standin for b, f in blocks.items() if f.standin is not None}
             patched = calib.model.without(Cut(cut.blocks[:number]), done)
         blocks[block] = entry.fit(FitData(calib, block, patched, step), spec)
-    return Fit(spec, cut, blocks)
+    return Fit(spec, cut, blocks, _rounding(calib))
+
+
+def _rounding(calib: Calibration) -> tuple[str, ...]:
+    """What keeping states in 16 bits lost, if they had to be."""
+    lost = calib.store.rounding
+    if lost is None:
+        return ()
+    return (
+        "Hidden states of the calibration text exceed the room for them in full precision; some were kept in "
+        f"16 bits, which changed them by {lost:.2%}. Use fewer or shorter sequences to avoid it.",
+    )
 
 
 def apply(model: Model, cut: Cut, fit: Fit | None = None) -> Model:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.errors import ConfigError
+from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.recovery.base import RIDGE, BlockFit, Option
@@ -107,6 +108,6 @@ def _explained(data: FitData, fitted: Refit, offset: Tensor | None) -> float:
     for before, behind, output in outputs(data, fitted):
         if offset is not None:
             output[:, 0] = before[:, 0] + offset.to(before)
-        missed += float((output - behind).double().square().sum())
-        gap += float((behind - before).double().square().sum())
+        missed += float(exact(output - behind).square().sum())
+        gap += float(exact(behind - before).square().sum())
     return 1 - missed / gap if gap else 0.0

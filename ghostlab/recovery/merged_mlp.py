@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import Moments, Weighting, total
 from ghostlab.errors import ConfigError
+from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections, stored, watch, weight_of
 from ghostlab.model.standin import StandIn
 from ghostlab.progress import Progress
@@ -63,7 +64,7 @@ class MlpBefore:
             with watch(decoder.blocks[self.layer], (self.path,)) as written:
                 decoder.run_span(states[self.layer], self.layer, start, data.calls(rows))
             change = (states[stop] - states[start]).flatten(0, 1) / self.scale
-            power = states[stop].double().square().mean(-1).flatten()
+            power = exact(states[stop]).square().mean(-1).flatten()
             fold = data.calib.windows.fold[rows].repeat_interleave(states[stop].shape[1])
             yield MlpBatch(written.outputs[self.path], change, power, fold.to(change.device))
 

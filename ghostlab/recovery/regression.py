@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import Moments, total
 from ghostlab.calibration.solve import choose_ridge, solve
+from ghostlab.model.device import exact
 
 WIDE = 1024
 """With more regressors than this one fold validates the ridge: each costs an eigendecomposition of K x K."""
@@ -45,11 +46,12 @@ class Regression:
 
     def add(self, fold: Tensor, regressors: Tensor, target: Tensor, state: Tensor) -> None:
         """Take in rows: folds [N], Z [N, K], D [N, C], and the states y [N, C] that weights come from."""
-        power = state.double().square().sum(-1)
+        regressors, target, state = exact(regressors), exact(target), exact(state)
+        power = state.square().sum(-1)
         weight = state.shape[-1] / power if self.weighted else torch.ones_like(power)
         self.power += float((power * weight).sum())
         for index in sorted(set(fold.tolist())):
-            take = fold == index
+            take = (fold == index).to(state.device)
             part = Moments.of(regressors[take], target[take], weight[take])
             self._folds[index] = self._folds[index] + part if index in self._folds else part
 

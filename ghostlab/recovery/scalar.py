@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 
 from ghostlab.errors import ConfigError
+from ghostlab.model.device import exact
 from ghostlab.model.standin import AffineMap
 from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, Option, weighting
 from ghostlab.recovery.data import FitData
@@ -49,7 +50,7 @@ def _least_squares(data: FitData, spec: RecoverySpec) -> float:
 def _norms(data: FitData, estimator: str) -> float:
     before, behind, ratios, count = 0.0, 0.0, 0.0, 0
     for _, states in data.batches({data.block.start, data.block.stop}):
-        x, y = (states[b].float().norm(dim=-1).double() for b in (data.block.start, data.block.stop))
+        x, y = (exact(states[b].float().norm(dim=-1)) for b in (data.block.start, data.block.stop))
         before, behind = before + float(x.sum()), behind + float(y.sum())
         ratios, count = ratios + float(ratio(y, x, 1.0).sum()), count + x.numel()
     return behind / before if estimator == "norm" else ratios / count

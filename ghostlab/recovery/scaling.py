@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ghostlab.model.device import exact
 from ghostlab.recovery.data import FitData
 
 
@@ -42,4 +43,4 @@ def rotated(scale: Tensor, rotation: Tensor) -> Tensor:
 def _mean_absolute(state: Tensor, rotation: Tensor | None) -> Tensor:
     """Mean |.| over the tokens of each window, [B, C], float64."""
     turned = state.float() if rotation is None else state.float() @ rotation.to(state.device, torch.float32)
-    return turned.abs().double().mean(1)
+    return exact(turned.abs()).mean(1)

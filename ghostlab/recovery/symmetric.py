@@ -29,7 +29,7 @@ def best_symmetric(gram: Tensor, cross: Tensor, ridge: float = 0.0) -> Tensor:
     """
     values, vectors = torch.linalg.eigh(gram)
     right = vectors.T @ (cross + cross.T) @ vectors
-    best: Tensor = vectors @ _inner(values, right, ridge) @ vectors.T
+    best: Tensor = vectors @ in_eigenbasis(values, right, ridge) @ vectors.T
     return best
 
 
@@ -41,13 +41,13 @@ def held_out_errors(train: Moments, test: Moments) -> Tensor:
     scale = float(train.gram.trace()) / train.width
     found = []
     for ridge in RELATIVE_RIDGES:
-        inner = _inner(values, right, ridge * scale)
+        inner = in_eigenbasis(values, right, ridge * scale)
         found.append(test.total + ((gram @ inner - 2 * cross) * inner).sum())
     return torch.stack(found)
 
 
-def _inner(values: Tensor, right: Tensor, ridge: float) -> Tensor:
-    """M in the eigenbasis of G, from its eigenvalues and R + R'."""
+def in_eigenbasis(values: Tensor, right: Tensor, ridge: float) -> Tensor:
+    """The best symmetric M as V'MV, from the eigenvalues of G = V diag(values) V' and right = V'(R + R')V."""
     values = values.clamp(min=0) + ridge
     sums = values[:, None] + values[None, :]
     floor = float(values.max()) * len(values) * torch.finfo(values.dtype).eps

@@ -22,6 +22,7 @@ from ghostlab.ui.service import Service
 from ghostlab.ui.sharing import MAKING, SAVE
 from ghostlab.ui.tabs.compare import Comparing, compared, listed
 
+Row = tuple[str, Side]
 MOST = 40
 """Runs in the list of one visitor; the oldest gives way."""
 _LONGEST_NAME = 40
@@ -130,27 +131,26 @@ class Compared:
 
     # -- what is shown -----------------------------------------------------------------------------------
 
-    def rows(self, stored: Any) -> list[tuple[str, Side]]:
-        """Name of the run, and each of its recoveries, for all runs that are still here."""
-        found = []
+    def rows(self, stored: Any) -> dict[str, Row]:
+        """What a row is called in the lists -> name of its run and recovery, for all that are still here."""
+        found: dict[str, Row] = {}
         for run in entries(stored):
             result = self.service.find(run.id)
-            if result is not None:
-                found += [(run.name, replace(s, name=f"{run.name}: {s.name}")) for s in sides(result)]
+            for side in () if result is None else sides(result):
+                found[f"{run.name}: {side.name}"] = (run.name, side)
         return found
 
     def show(self, stored: Any, first: str | None, second: str | None) -> list[Any]:
         """Table, what is gone, the choices, and the two that are compared."""
         rows, runs = self.rows(stored), entries(stored)
-        names = [side.name for _, side in rows]
-        best = _best(rows)
+        names, best = list(rows), _best(rows)
         first, second = (
             asked if asked in names else default for asked, default in zip((first, second), best, strict=True)
         )
         words = self.gone(runs)
         here = [run.name for run in runs]
         return [
-            listed(table(rows)) if rows else None,
+            listed(table(rows.values())) if rows else None,
             gr.Markdown(value=words, visible=bool(words)),
             gr.Dropdown(choices=names, value=first),
             gr.Dropdown(choices=names, value=second),
@@ -168,21 +168,19 @@ class Compared:
 
     def compare(self, stored: Any, first: str | None, second: str | None) -> list[Any]:
         """Everything on two rows; nothing when one is missing."""
-        named = {side.name: side for _, side in self.rows(stored)}
-        if first not in named or second not in named:
-            words = (
-                "Choose two rows to compare." if named else "There is no run to compare yet: press **Run**."
-            )
+        rows = self.rows(stored)
+        if first is None or second is None or not {first, second} <= set(rows):
+            words = "Choose two rows." if rows else "There is no run to compare yet: press **Run**."
             return [words, None, *("" if i % 2 == 0 else None for i in range(len(self.parts.places)))]
         with told_to_user():
-            return compared(named[first], named[second])
+            return compared(*_named_apart(first, second, rows))
 
     def take(
         self, stored: Any, first: str | None, second: str | None, event: gr.SelectData
     ) -> tuple[str | None, str | None]:
         """The two that are compared after a click on a row: the second becomes the first."""
         row = event.row_value or []
-        names = [side.name for _, side in self.rows(stored)]
+        names = list(self.rows(stored))
         try:
             name = names[int(row[0]) - 1]
         except (IndexError, TypeError, ValueError):
@@ -192,13 +190,13 @@ class Compared:
     def export(self, kind: Literal["csv", "json"], stored: Any) -> str:
         """The path of a file with all rows, numbers at full precision."""
         with told_to_user():
-            rows = self.rows(stored)
+            rows = list(self.rows(stored).values())
             if not rows:
                 raise ResultError("There is no run to export.", "Press Run first.")
             return str(self.outbox.make(_writer(kind, rows)))
 
 
-def _writer(kind: Literal["csv", "json"], rows: list[tuple[str, Side]]) -> Callable[[Path], Path]:
+def _writer(kind: Literal["csv", "json"], rows: list[Row]) -> Callable[[Path], Path]:
     def write(folder: Path) -> Path:
         path, frame = folder / f"ghostlab-runs.{kind}", table(rows)
         if kind == "csv":
@@ -220,11 +218,18 @@ def _named(runs: list[Entry], name: str | None) -> Entry:
     raise ConfigError("No run is chosen.", "Choose one of the list.")
 
 
-def _best(rows: list[tuple[str, Side]]) -> tuple[str | None, str | None]:
-    """The two rows with the lowest perplexity per byte, the better first."""
-    ordered = sorted(rows, key=lambda row: row[1].run.bits_per_byte.value)
-    names = [side.name for _, side in ordered[:2]] + [None, None]
-    return names[0], names[1]
+def _best(rows: dict[str, Row]) -> tuple[str | None, str | None]:
+    """The two rows that need the fewest bits per byte, the better first."""
+    ordered = sorted(rows, key=lambda name: rows[name][1].run.bits_per_byte.value)
+    return (ordered[0], ordered[1]) if len(ordered) > 1 else (None, None)
+
+
+def _named_apart(first: str, second: str, rows: dict[str, Row]) -> tuple[Side, Side]:
+    """The two sides, under short names where they are of one run."""
+    (run, one), (other_run, other) = rows[first], rows[second]
+    if run == other_run:
+        return one, other
+    return replace(one, name=first), replace(other, name=second)
 
 
 def _again(query: str) -> str:

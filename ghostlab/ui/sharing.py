@@ -31,6 +31,8 @@ MAKING: dict[str, Any] = {
     "concurrency_id": "files",
     "concurrency_limit": 2,
 }
+_NAMED = ("model", "text", "drop", "recover")
+"""Settings that a link names even where they are the default, so that it says what it is about."""
 _LONGEST_LINK = 2000
 """Characters; pasted text makes longer ones, which browsers and servers cut off."""
 
@@ -81,8 +83,8 @@ class Sharing:
         result = self.service.find(shown)
         if result is None:
             return ["", "", gr.Button(interactive=False)]
-        here, query = address(request), result.config.to_query()
-        again = f"{here}/?{query}" if query else f"{here}/"
+        here = address(request)
+        again = f"{here}/?{result.config.to_query(*_NAMED)}"
         if len(again) > _LONGEST_LINK:
             again = "The pasted text does not fit into a link: pass result.json on instead."
         found = f"{here}/?run={shown}" if shown else f"{here}/"

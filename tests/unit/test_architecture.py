@@ -17,7 +17,8 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
-    "comparison", "config", "cut", "errors", "progress", "records", "resampling", "results", "settings", "spec",
+    "atlas", "comparison", "config", "cut", "errors", "progress", "records", "resampling", "results", "settings",
+    "spec",
 }  # fmt: skip
 ROAD = [
     "model",
@@ -32,6 +33,7 @@ ROAD = [
     "bundle",
     "measure",
     "assembly",
+    "steps",
     "workbench",
     "lab",
     "jobstate",

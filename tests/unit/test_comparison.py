@@ -51,8 +51,8 @@ def test_every_figure_of_two_sides_is_exchanged_exactly() -> None:
         for ours, theirs in ((forth.difference, back.difference), (forth.low, back.high)):
             assert ours == (None if theirs is None else -theirs)
     rows = {row.figure: row for row in differences(ghost, pruned)}
-    assert rows["Share of the gap closed"].difference == pytest.approx(result.runs[0].gap_closed)
-    shares = rows["Share of the gap closed"]
+    assert rows["Gap closed"].difference == pytest.approx(result.runs[0].gap_closed)
+    shares = rows["Gap closed"]
     assert shares.low is not None
     assert shares.low < result.runs[0].gap_closed < shares.high
     nats = rows["Nats per token"]
@@ -60,7 +60,7 @@ def test_every_figure_of_two_sides_is_exchanged_exactly() -> None:
     assert found is not None
     assert (nats.difference, nats.low, nats.high) == pytest.approx((found.value, found.low, found.high))
     assert rows["KL to the original"].low is None, "its windows are not kept"
-    assert rows["Explained, tokens fitted on"].difference is None
+    assert rows["Explained (fitted on)"].difference is None
     assert rows["Parameters added"].difference == result.runs[0].parameters_added
 
 

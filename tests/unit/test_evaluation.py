@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from ghostlab.calibration.capture import passes
+from ghostlab.calibration.activations import Activations
 from ghostlab.cut import parse_cut
 from ghostlab.errors import Cancelled, ConfigError
 from ghostlab.evaluation.generate import generate
@@ -40,7 +40,7 @@ def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.
     model, windows = tiny_lm(family), tiny_windows(count=5)
     variants = variants_of(model)
     board = Scoreboard(model, variants)
-    for batch in passes(model, windows, board.boundaries, batch=2):
+    for batch in Activations(model, windows, batch=2).batches(board.boundaries):
         board.add(batch)
     targets = windows.ids[:, 1:]
     reference = model.hf(windows.ids).logits[:, :-1].double().log_softmax(-1)
@@ -57,12 +57,18 @@ def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.
 def test_variants_run_only_their_suffix() -> None:
     model, windows = tiny_lm(), tiny_windows(count=2)
     cut = parse_cut("3:5")
-    variant = model.without(cut)
+    variant, other = model.without(cut), model.without(parse_cut("1:2"))
     ran: list[int] = []
     for index, block in enumerate(variant.decoder.blocks):
         block.register_forward_hook(lambda *_, index=index: ran.append(index))
-    score(model, [variant], windows)
+    activations = Activations(model, windows)
+    score(activations, [variant])
     assert ran == [3]
+    again: list[int] = []
+    for block in model.decoder.blocks:
+        block.register_forward_hook(lambda *_: again.append(1))
+    score(activations, [other])
+    assert not again, "the original's states are at hand from the first time"
 
 
 def test_metrics_and_their_intervals() -> None:

@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import cosine_similarity, cross_entropy
 
 from ghostlab.calibration.calibrate import Calibration
+from ghostlab.calibration.store import Budget
 from ghostlab.cut import Cut
 from ghostlab.errors import CutError
 from ghostlab.model.lm import Model
@@ -143,7 +144,7 @@ def test_taylor_against_autograd_on_a_copy(family: str) -> None:
 
 
 def test_taylor_needs_no_kept_states() -> None:
-    frugal = Calibration(tiny_lm(), tiny_windows(), batch=4, state_bytes=0)
+    frugal = Calibration(tiny_lm(), tiny_windows(), batch=4, budget=Budget(0))
     assert score(frugal, "taylor", 1).values == pytest.approx(
         score(calibration(), "taylor", 1).values, rel=1e-5
     )

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import pytest
+from fastapi.testclient import TestClient
+from gradio.routes import App
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
@@ -18,6 +21,7 @@ from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
 from ghostlab.ui import controls, explain, registry, sidebar, theme
 from ghostlab.ui.app import build_app
+from ghostlab.ui.outbox import Outbox
 from tests.helpers.fakelab import FakeLab
 
 pytestmark = pytest.mark.unit
@@ -67,6 +71,23 @@ def test_only_the_api_is_public_and_nothing_leaves_the_machine(
     css = theme.CSS.read_text(encoding="utf-8") + theme.theme()._get_theme_css()
     assert re.findall(r"https?://(?!www\.w3\.org)", css) == []
     assert theme.theme()._stylesheets == []
+
+
+def test_a_file_made_for_one_visitor_is_served_to_nobody_by_its_path(
+    built: tuple[gr.Blocks, dict[str, Any]],
+) -> None:
+    def write(folder: Path) -> Path:
+        path = folder / "secret.txt"
+        path.write_text("secret", encoding="utf-8")
+        return path
+
+    box = Outbox()
+    path = box.make(write)
+    server = TestClient(App.create_app(built[0]))
+    for wanted in (path, path.parent, path.parent.parent):
+        assert server.get(f"/gradio_api/file={wanted}").status_code == 403
+    cached = Path(gr.DownloadButton().move_resource_to_block_cache(path) or "")
+    assert re.fullmatch(r"[0-9a-f]{64}", cached.parent.name), "named after its content"
 
 
 def test_the_stylesheet_knows_every_class_that_is_used() -> None:

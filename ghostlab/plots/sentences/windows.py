@@ -84,10 +84,14 @@ def verdict(one: Side, other: Side) -> str:
     windows = len(one.run.window_nll)
     if windows < FEWEST_WINDOWS:
         return f"{text}; {plural(windows, 'window')} are too few to say whether that is more than chance."
-    span = f"95 % interval over {windows} paired windows, {number(-size.high)} to {number(-size.low)} nats"
+    told = f"95 % interval over {windows} paired windows"
     if _may_be_none(size):
-        return f"{text}; that may be chance: the {span}, holds 0."
-    return f"{text}; the difference is real on this text: the {span}, leaves out 0."
+        ends = f"{number(-size.low)} fewer to {number(size.high)} more"
+        return f"{text}; that may be chance: the {told} goes from {ends}."
+    return (
+        f"{text}; the difference is real on this text: the {told}, {number(-size.high)} to "
+        f"{number(-size.low)} nats, leaves out 0."
+    )
 
 
 def _turned(shift: Metric) -> Metric:

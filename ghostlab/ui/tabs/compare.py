@@ -33,15 +33,16 @@ _COLUMNS = {
     "parameters_added": "Added",
 }
 _WIDTHS = [
-    "58px", "110px", "130px", "84px", "130px", "98px", "70px", "70px", "98px", "70px", "70px", "92px", "88px",
+    "52px", "100px", "128px", "80px", "118px", "98px", "64px", "64px", "100px", "64px", "66px", "92px",
+    "88px",
 ]  # fmt: skip
 _LEGEND = (
     "### All runs\nEvery run that you finished, opened by its link or loaded from a file: plain dropping and "
-    "each recovery as a row. Held-out figures; low to high is the 95 % interval of perplexity, *explained* is "
-    "on ordinary tokens, *added* counts the operator's parameters. Click a column to sort, a row to compare "
-    "it: it takes the place of the one chosen earlier."
+    "each recovery as a row. Held-out figures; low to high is the 95 % interval of perplexity, *explained* "
+    "is on ordinary tokens, *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a "
+    "column sorts; click a row to compare it: it takes the place of the one chosen earlier."
 )
-_PAIR_WIDTHS = ["200px", "150px", "150px", "110px", "90px", "90px"]
+_PAIR_WIDTHS = ["230px", "190px", "190px", "100px", "84px", "84px"]
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
 
 
@@ -101,7 +102,7 @@ def build(_: Page) -> Tab:
         interactive=False, show_label=False, label="Both, figure by figure", column_widths=_PAIR_WIDTHS,
         max_height=560, elem_id="pair-table",
     )  # fmt: skip
-    places = [place for index, title in enumerate(pairs.TITLES) for place in _place(index, title)]
+    places = _places()
     ready = gr.DownloadButton("File", visible="hidden", elem_id="compare-ready")
     parts = Comparing(kept, gone, table, first, second, verdict, pair, places, *managing, ready)
     return Tab(Outputs(), parts=parts)
@@ -124,6 +125,17 @@ def _manage() -> tuple[gr.Dropdown, gr.Textbox, gr.Button, gr.Button, gr.Button,
 
 def _side(label: str, elem_id: str) -> gr.Dropdown:
     return gr.Dropdown([], label=label, interactive=True, min_width=260, elem_id=elem_id)
+
+
+def _places() -> list[Component]:
+    """Words and figures, two panels beside each other where there is room."""
+    places: list[Component] = []
+    for start in range(0, len(pairs.TITLES), 2):
+        with gr.Row(equal_height=False):
+            for index in range(start, min(start + 2, len(pairs.TITLES))):
+                with gr.Column(min_width=340):
+                    places += _place(index, pairs.TITLES[index])
+    return places
 
 
 def _place(index: int, title: str) -> list[Component]:

@@ -68,12 +68,12 @@ def build() -> Share:
             name: gr.Button(label, size="md", min_width=132, elem_id=f"get-{name.partition('.')[0]}")
             for name, label in _FILES.items()
         }
+    gr.Markdown(_BACK, elem_classes="gl-figure-title")
     with gr.Row(elem_classes="gl-actions"):
         upload = gr.UploadButton(
             "Open a file", file_types=[".json"], type="binary", size="md", min_width=132, scale=0,
             elem_id="open-file",
         )  # fmt: skip
-        gr.Markdown(_BACK, elem_classes="gl-figure-title")
     ready = gr.DownloadButton("File", visible="hidden", elem_id="ready")
     return Share(command, run_link, config_link, files, ready, upload)
 

@@ -1,0 +1,160 @@
+"""The hidden states of the original model on some windows: asked for lazily, computed once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from ghostlab.calibration.capture import Batch, check_finite, passes
+from ghostlab.calibration.store import Budget, StateStore
+from ghostlab.model.decoder import Trace
+from ghostlab.model.lm import Model
+from ghostlab.progress import SILENT, Progress
+from ghostlab.text.windows import Windows
+
+Own = TypeVar("Own", bound="Activations")
+StateBatch = tuple[slice, dict[int, Tensor]]
+"""Some windows, and their states [B, T, C] by boundary."""
+
+
+class Activations:
+    """States of ``model`` on ``windows``.
+
+    A pass keeps the states at the boundaries that it comes by, as far as the budget goes. What is not kept is
+    computed again, from the nearest kept boundary before it on.
+
+    Args:
+        model: The original model.
+        windows: Windows of one length, unpadded.
+        batch: Windows per forward pass.
+        budget: What kept states may take.
+        rounded: Whether states may be kept in 16 bits where the budget forces it; see :class:`StateStore`.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        windows: Windows,
+        *,
+        batch: int = 8,
+        budget: Budget | None = None,
+        rounded: bool = True,
+    ) -> None:
+        self.model = model
+        self.windows = windows
+        self.batch = batch
+        self.rounded = rounded
+        self.store = StateStore(
+            (*windows.ids.shape, model.width),
+            model.depth,
+            model.hf.dtype,
+            budget or Budget(),
+            f"{model.fingerprint}-{digest(windows.ids)}",
+            rounded=rounded,
+        )
+        self._calls: dict[int, Trace] = {}
+
+    @property
+    def tokens(self) -> int:
+        """Number of tokens in all windows."""
+        return self.windows.ids.numel()
+
+    def states(
+        self, boundaries: Iterable[int], progress: Progress = SILENT, message: str = "Reading states"
+    ) -> Iterator[StateBatch]:
+        """States of all windows at ``boundaries``, batch by batch, on the model's device.
+
+        One pass stops at the last boundary; kept states cost nothing, and later boundaries only the blocks
+        from the last kept one on.
+        """
+        wanted = set(boundaries)
+        missing = wanted - self.store.boundaries
+        if not missing:
+            for rows in progress.each(self._batches(), message):
+                yield rows, {b: self._kept(b, rows) for b in wanted}
+            return
+        before = [boundary for boundary in self.store.boundaries if boundary <= min(missing)]
+        start = max(before) if before else None
+        keep = self.store.begin(missing, range(start or 0, max(missing)))
+        computed = self._run(missing | keep, progress, message) if start is None else None
+        for rows, states in computed or self._continue(start or 0, missing | keep, progress, message):
+            for boundary in keep:
+                self.store.put(boundary, rows, states[boundary])
+            yield rows, {b: states[b] if b in states else self._kept(b, rows) for b in wanted}
+        self.store.commit()
+
+    def batches(
+        self, boundaries: Collection[int], progress: Progress = SILENT, message: str = "Reading states"
+    ) -> Iterator[Batch]:
+        """The same with token ids and with what every block is handed besides the state."""
+        for rows, states in self.states(boundaries, progress, message):
+            ids = self.windows.ids[rows].to(self.model.device)
+            yield Batch(rows, ids, Trace(states, self.calls(rows, self.model.depth).calls))
+
+    def calls(self, rows: slice, last: int) -> Trace:
+        """What blocks ``0 .. last - 1`` are handed besides the state, for a batch of ``rows`` windows.
+
+        Windows are of one length and unpadded, so that masks and positions depend on their number alone.
+        """
+        size = len(self.windows.ids[rows])
+        if size not in self._calls or len(self._calls[size].calls) < last:
+            self._calls[size] = self.model.decoder.trace(self.windows.ids[:size], (), last=last)
+        return self._calls[size]
+
+    def some(self: Own, count: int, *, fold: int | None = None) -> Own:
+        """The same model on ``count`` of the windows, spread evenly over them or over those of one fold.
+
+        States that are kept here need not be computed there.
+        """
+        folds = self.windows.fold
+        rows = (folds == (folds if fold is None else fold)).nonzero()[:, 0]
+        count = min(count, len(rows))
+        chosen = rows[[i * len(rows) // count for i in range(count)]]
+        picked = {name: getattr(self.windows, name)[chosen] for name in ("ids", "fold", "bytes")}
+        windows = replace(self.windows, **picked)
+        budget = replace(self.store.budget, disk=0)
+        part = type(self)(self.model, windows, batch=self.batch, budget=budget, rounded=self.rounded)
+        part.store.take(self.store, chosen)
+        return part
+
+    def _run(self, boundaries: set[int], progress: Progress, message: str) -> Iterator[StateBatch]:
+        """A pass from the embedding on."""
+        for batch in passes(
+            self.model, self.windows, boundaries, batch=self.batch, progress=progress, message=message
+        ):
+            size = len(batch.ids)
+            if size not in self._calls or len(self._calls[size].calls) < len(batch.trace.calls):
+                self._calls[size] = Trace(calls=batch.trace.calls)
+            yield batch.rows, batch.trace.states
+
+    def _continue(
+        self, start: int, boundaries: set[int], progress: Progress, message: str
+    ) -> Iterator[StateBatch]:
+        """A pass from the kept boundary ``start`` on."""
+        for rows in progress.each(self._batches(), message):
+            state, position, states = self._kept(start, rows), start, {}
+            trace = self.calls(rows, max(boundaries))
+            for boundary in sorted(boundaries):
+                state = self.model.decoder.run_span(state, position, boundary, trace)
+                position = boundary
+                states[boundary] = state
+            check_finite(self.model, self.windows.ids[rows], states)
+            yield rows, states
+
+    def _kept(self, boundary: int, rows: slice) -> Tensor:
+        return self.store.get(boundary, rows).to(self.model.device, self.model.hf.dtype)
+
+    def _batches(self) -> list[slice]:
+        count = len(self.windows.ids)
+        return [slice(first, min(first + self.batch, count)) for first in range(0, count, self.batch)]
+
+
+def digest(ids: Tensor) -> str:
+    """Sixteen hex digits that name token ids [W, T]."""
+    shape = str(tuple(ids.shape)).encode()
+    return hashlib.sha256(shape + ids.to(torch.int64).contiguous().numpy().tobytes()).hexdigest()[:16]

@@ -1,0 +1,73 @@
+"""``ghostlab atlas``: figures of every block of consecutive layers, the best of each length on stdout."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ghostlab.atlas import Atlas, AtlasBlock, parse_lengths
+from ghostlab.cli.options import build_config, config_parameters
+from ghostlab.cli.run import interrupt_cancels, progress_bar
+from ghostlab.cli.show import print_table
+from ghostlab.errors import ResultError
+from ghostlab.progress import CancelToken
+from ghostlab.settings import Settings
+
+FIELDS = ("model", "revision", "text", "sequences", "length", "bos", "seed", "batch", "dtype")
+"""What of a run's configuration plays a part."""
+
+_LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]
+_OUT = Annotated[Path | None, typer.Option("--out", help="JSON file for the figures of every block.")]
+_HEAD = ("layers", "block", "cosine", "drop", "scalar", "symmetric", "ghost", "ghost_sink", "rank", "KL")
+
+
+def atlas_command() -> Callable[..., None]:
+    """The function behind ``ghostlab atlas``."""
+
+    def atlas(lengths: str, out: Path | None, **flags: Any) -> None:
+        """Survey every block: what dropping it loses and what maps bring back, without evaluating each."""
+        config = build_config(None, flags)
+        asked, settings, token = parse_lengths(lengths), Settings.from_env(), CancelToken()
+        config.check(settings)
+        from ghostlab.lab import Lab
+
+        with interrupt_cancels(token), progress_bar() as sink:
+            found = Lab(settings).atlas(config, asked, progress=sink, cancel=token)
+        show(found)
+        if out is not None:
+            try:
+                found.save(out)
+            except OSError as error:
+                raise ResultError(f"'{out}' could not be written: {error.strerror}.") from error
+            typer.echo(f"Wrote {out}")
+
+    own = [
+        inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default="1-10", annotation=_LENGTHS),
+        inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OUT),
+    ]
+    parameters = [*(p for p in config_parameters() if p.name in FIELDS), *own]
+    atlas.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    atlas.__annotations__ = {p.name: p.annotation for p in parameters}
+    return atlas
+
+
+def show(atlas: Atlas) -> None:
+    """Print the block of each length of which ``ghost_sink`` leaves least."""
+    lengths = sorted({block.length for block in atlas.blocks})
+    best = [block for length in lengths if (block := atlas.best(length)) is not None]
+    title = (
+        f"{atlas.model}: {len(atlas.blocks)} blocks in {atlas.seconds:.0f} s. Of each length the one that "
+        f"ghost_sink replaces best; errors ||Y' - Y|| / ||Y|| on {atlas.tried:,} held-out ordinary tokens"
+    )
+    print_table(_HEAD, [_row(block) for block in best], title, numbers=True)
+
+
+def _row(b: AtlasBlock) -> list[str]:
+    errors = (b.gap, b.scalar, b.symmetric, b.ghost, b.ghost_sink)
+    kl = "" if b.kl is None else f"{b.kl:.3f}"
+    words = [f"{error:.3f}" for error in errors]
+    return [str(b.length), f"{b.start}:{b.stop}", f"{b.cosine:.3f}", *words, f"{b.effective_rank:.1f}", kl]
