@@ -90,7 +90,9 @@ def the_example_and_the_run_can_be_compared(page: Page) -> None:
     tab(page, "Compare")
     cells = page.locator("#runs-table [role=gridcell]")
     expect(cells.filter(has_text="Run 1").first).to_be_visible()
-    page.locator("#runs-table th", has_text="Perplexity").locator(".cell-menu-button").click(force=True)
+    header = page.locator("#runs-table th", has_text="Perplexity")
+    header.hover()
+    header.get_by_label("Open cell menu").click()
     page.get_by_role("menuitem", name="Sort ascending").click()
     pruned = cells.filter(has_text="pruned").first
     row = pruned.locator("xpath=..").inner_text().split()
@@ -199,6 +201,10 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     stranger.goto(watched.url)
     expect(stranger.locator("#source")).to_contain_text("Example run")
     expect(stranger.locator("#stop")).to_be_disabled()
+    tab(stranger, "Compare")
+    runs = stranger.locator("#runs-table [role=gridcell]")
+    expect(runs.filter(has_text="Example").first).to_be_visible()
+    expect(runs.filter(has_text="Run 1")).to_have_count(0)
     other.close()
 
     page.locator("#generate-stop").click()

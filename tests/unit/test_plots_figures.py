@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import boundary, catalog, operator, perplexity, selection, spectrum, style, windows
+from ghostlab.comparison import sides
+from ghostlab.plots import boundary, catalog, operator, pairs, perplexity, selection, spectrum, style, windows
 from ghostlab.records import Metric, RankCurve, SelectionInfo
 from ghostlab.resampling import difference
 from tests.helpers.results import TILE, make_result, with_selection
@@ -340,3 +341,29 @@ def test_nan_never_breaks_a_figure(result):
         assert section.panels
     figure = perplexity.perplexity(replace(result, runs=[broken]))
     assert all(math.isfinite(end) for end in figure.layout.xaxis.range)
+
+
+def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result):
+    pruned, ghost, affine = sides(result)
+    assert [trace.name for trace in pairs.bars(ghost, affine).data if trace.type == "bar"] == [
+        "original", "pruned", "ghost", "affine",
+    ]  # fmt: skip
+    assert list(bars(pairs.bars(pruned, ghost))) == ["original", "pruned", "ghost"]
+    other = sides(make_result(seed=3), "other")[1]
+    assert list(bars(pairs.bars(ghost, other))) == [
+        "original", "original for other: ghost", "pruned for ghost", "ghost",
+        "pruned for other: ghost", "other: ghost",
+    ]  # fmt: skip
+    assert pairs.by_window(ghost, other).layout.annotations[0].text.startswith("They were not measured")
+    shifts = pairs.by_window(ghost, affine).data[0]
+    assert np.allclose(shifts.x, np.subtract(ghost.run.window_nll, affine.run.window_nll))
+
+
+def test_panels_of_two_sides_have_words_and_a_figure_each_whatever_they_lack(result):
+    every = [*sides(result), *sides(make_result(("drop",), blocks=3, seed=2), "other")]
+    for one in every:
+        for other in every:
+            panels = pairs.panels(one, other)
+            assert tuple(panel.title for panel in panels) == pairs.TITLES
+            assert all(panel.sentence.endswith(".") and "nan" not in panel.sentence for panel in panels)
+            assert all(len(panel.figures) == 1 for panel in panels)
