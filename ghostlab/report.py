@@ -47,13 +47,6 @@ def write_report(result: RunResult, path: Path) -> Path:
     return path
 
 
-def write_table(result: RunResult, path: Path) -> Path:
-    """Write every metric of every variant with its interval as CSV, numbers at full precision."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    result.to_frame().to_csv(path, index=False)
-    return path
-
-
 def render(result: RunResult) -> str:
     """The report as one HTML document."""
     parts = [

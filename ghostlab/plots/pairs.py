@@ -91,6 +91,8 @@ def _ends(one: Side, other: Side) -> str:
     least, most = low.run.perplexity.value, high.run.perplexity.value
     if not (math.isfinite(most) and least > 0):
         return "A perplexity is not a number."
+    if most / least < 1.001:
+        return f"Those of {low.name} and {high.name} differ by less than 0.1 %."
     ends = f"{number(most)} against {number(least)}"
     return f"That of {high.name} exceeds that of {low.name} {change(most / least)}: {ends}."
 

@@ -42,6 +42,8 @@ def test_the_archive_holds_every_file_and_each_can_be_read(result: RunResult, tm
     assert torch.equal(
         load_file(tmp_path / "operators.safetensors")["ghost/0.M"], result.operators["ghost/0.M"]
     )
+    assert list(figures["variant"]) == ["original", "pruned", "ghost", "affine"]
+    assert figures["perplexity_low"][2] == pytest.approx(result.runs[0].perplexity.low)
     assert figures["explained_ordinary"][2] == pytest.approx(result.runs[0].boundary.explained_ordinary)
 
 

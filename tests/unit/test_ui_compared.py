@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -70,6 +71,10 @@ def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None
     assert verdict.startswith(("ghost needs", "affine needs")), "one run: no need to name it"
     assert list(table.data.columns[:3]) == ["Figure", "ghost", "affine"]
     assert len(places) == len(tab.parts.places)
+    shown = table.to_html()
+    assert re.search(
+        r"Gap closed</td>\s*<td[^>]*>\d\d %</td>(\s*<td[^>]*>[^<]*</td>)?\s*<td[^>]*>[^<]* points?<", shown
+    )
     assert tab.compare([EXAMPLE], "Example: ghost", None)[0] == "Choose two rows."
     assert "no run to compare" in tab.compare([], None, None)[0]
 

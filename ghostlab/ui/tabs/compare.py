@@ -42,7 +42,7 @@ _LEGEND = (
     "is on ordinary tokens, *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a "
     "column sorts; click a row to compare it: it takes the place of the one chosen earlier."
 )
-_PAIR_WIDTHS = ["230px", "190px", "190px", "100px", "84px", "84px"]
+_PAIR_WIDTHS = ["210px", "174px", "174px", "106px", "106px", "106px"]
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
 
 
@@ -170,8 +170,14 @@ def paired(rows: list[Difference], one: str, other: str) -> Styler:
     styler: Styler = frame.style
     for place, row in enumerate(rows):
         shown = _SHOWN.get(row.kind, _count)
-        styler = styler.format(shown, subset=pd.IndexSlice[[place], names[1:]])
+        apart = _points if row.kind == "share" else shown
+        styler = styler.format(shown, subset=pd.IndexSlice[[place], names[1:3]])
+        styler = styler.format(apart, subset=pd.IndexSlice[[place], names[3:]])
     return styler
+
+
+def _points(value: float) -> str:
+    return fmt.points(value) if math.isfinite(value) else fmt.NONE
 
 
 def _count(value: float) -> str:
