@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -361,9 +362,8 @@ def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result
 
 def test_panels_of_two_sides_have_words_and_a_figure_each_whatever_they_lack(result):
     every = [*sides(result), *sides(make_result(("drop",), blocks=3, seed=2), "other")]
-    for one in every:
-        for other in every:
-            panels = pairs.panels(one, other)
-            assert tuple(panel.title for panel in panels) == pairs.TITLES
-            assert all(panel.sentence.endswith(".") and "nan" not in panel.sentence for panel in panels)
-            assert all(len(panel.figures) == 1 for panel in panels)
+    for one, other in [*itertools.pairwise(every), (every[-1], every[0]), (every[1], every[1])]:
+        panels = pairs.panels(one, other)
+        assert tuple(panel.title for panel in panels) == pairs.TITLES
+        assert all(panel.sentence.endswith(".") and "nan" not in panel.sentence for panel in panels)
+        assert all(len(panel.figures) == 1 for panel in panels)

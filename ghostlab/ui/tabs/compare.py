@@ -169,8 +169,8 @@ def paired(rows: list[Difference], one: str, other: str) -> Styler:
     frame[names[1:]] = frame[names[1:]].astype(float)
     styler: Styler = frame.style
     for place, row in enumerate(rows):
-        shown = _SHOWN.get(row.kind, _count)
-        apart = _points if row.kind == "share" else shown
+        shown: Any = _SHOWN.get(row.kind, _count)
+        apart: Any = _points if row.kind == "share" else shown
         styler = styler.format(shown, subset=pd.IndexSlice[[place], names[1:3]])
         styler = styler.format(apart, subset=pd.IndexSlice[[place], names[3:]])
     return styler
