@@ -91,6 +91,7 @@ def fit_part(options: argparse.Namespace) -> Part:
     for block in ("10:15", "20:25"):
         cut = gl.parse_cut(block)
         start, stop = cut.blocks[0].start, cut.blocks[0].stop
+        agree(model, windows, cut)
         sides: Sides = {
             "ghostlab": lambda cut=cut: gl.fit(Calibration(model, windows, budget=Budget(0)), cut, "ghost"),
             "published": lambda a=start, b=stop: fit_ghost(model.hf, windows.ids, a, b),
@@ -222,6 +223,15 @@ def growth_part(options: argparse.Namespace) -> Part:
             found[name][str(value)] = in_process("random", *words)
             print(f"  {' '.join(words)}: {found[name][str(value)]}", flush=True)
     return found
+
+
+def agree(model: Model, windows: Windows, cut: gl.Cut) -> None:
+    """Both sides of :func:`fit_part` find the same map where they use the same ridge."""
+    (fitted,) = gl.fit(Calibration(model, windows), cut, "ghost,ridge=abs:1e-6").standins.values()
+    assert fitted.map is not None
+    expected = fit_ghost(model.hf, windows.ids, cut.blocks[0].start, cut.blocks[0].stop)
+    difference = (fitted.map.matrix() - expected).norm() / expected.norm()
+    assert difference < 1e-3, f"the maps differ by {difference:.1e}"
 
 
 # -- means ---------------------------------------------------------------------------------------------------
