@@ -19,7 +19,7 @@ from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
-from ghostlab.ui.sharing import MAKING, SAVE
+from ghostlab.ui.sharing import MAKING, SAVE, link_query
 from ghostlab.ui.tabs.compare import Comparing, compared, listed
 
 Row = tuple[str, Side]
@@ -108,7 +108,7 @@ class Compared:
         if drawn and result is not None and all(run.id != drawn for run in runs):
             used = {run.name for run in runs}
             name = next(name for n in range(1, MOST + 2) if (name := f"Run {n}") not in used)
-            runs = [*runs, Entry(drawn, name, result.config.to_query())][-MOST:]
+            runs = [*runs, Entry(drawn, name, link_query(result.config))][-MOST:]
         return to_store(runs)
 
     def remove(self, stored: Any, name: str | None) -> list[dict[str, str]]:
@@ -235,6 +235,7 @@ def _named_apart(first: str, second: str, rows: dict[str, Row]) -> tuple[Side, S
 def _again(query: str) -> str:
     """A link that fills in the settings; the query comes from a browser, so it is read and written anew."""
     try:
-        return f" [Fill in its settings](?{escape(RunConfig.from_query(query).to_query())})."
+        again = link_query(RunConfig.from_query(query)) if query else ""
+        return f" [Fill in its settings](?{again})." if again else ""
     except GhostlabError:
         return ""

@@ -11,6 +11,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab import bundle
+from ghostlab.config import RunConfig
 from ghostlab.results import OPERATOR_FILE
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox
@@ -51,6 +52,12 @@ def address(request: gr.Request) -> str:
     return f"{scheme}://{host}{path}"
 
 
+def link_query(config: RunConfig) -> str:
+    """The query of a link that fills in a configuration; empty if it is too long for one."""
+    query = config.to_query(*_NAMED)
+    return query if len(query) < _LONGEST_LINK else ""
+
+
 def _first(header: str | None) -> str:
     return (header or "").partition(",")[0].strip()
 
@@ -83,10 +90,8 @@ class Sharing:
         result = self.service.find(shown)
         if result is None:
             return ["", "", gr.Button(interactive=False)]
-        here = address(request)
-        again = f"{here}/?{result.config.to_query(*_NAMED)}"
-        if len(again) > _LONGEST_LINK:
-            again = "The pasted text does not fit into a link: pass result.json on instead."
+        here, query = address(request), link_query(result.config)
+        again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
         found = f"{here}/?run={shown}" if shown else f"{here}/"
         return [found, again, gr.Button(interactive=bool(result.operators))]
 

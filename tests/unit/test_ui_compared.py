@@ -102,7 +102,7 @@ def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare
     words = tab.show(stored, None, None)[1]
     assert words.visible
     assert "made room for newer ones" in words.value
-    assert "?drop=3%3A5" in words.value
+    assert "?model=embedded&text=wikipedia&drop=3%3A5&recover=ghost" in words.value
     assert list(tab.rows(stored)) == ["Example: pruned", "Example: ghost", "Example: affine"]
     stored[1]["id"], stored[1]["query"] = "never", "sequences=<script>"
     assert tab.show(stored, None, None)[1].value == "**Run 1**: That result is no longer on this server."
@@ -179,6 +179,14 @@ def test_a_configuration_and_a_result_are_told_apart_and_read_back(tab: Compared
     assert found == make_result().config
     assert tab.service.result(job_id) == make_result()
     assert tab.service.accept(b'{"drop": "3:5"}') == (RunConfig(drop="3:5"), "")
+
+
+def test_a_link_names_what_it_is_about_and_rebuilds_it_unless_it_is_too_long() -> None:
+    for config in (RunConfig(), RunConfig(drop=None, select="shortgpt"), RunConfig(recover=(), seed=3)):
+        query = sharing.link_query(config)
+        assert query.startswith("model=embedded&text=wikipedia&drop=")
+        assert RunConfig.from_query(query) == config
+    assert sharing.link_query(RunConfig(text="paste:" + "word " * 600)) == ""
 
 
 @pytest.mark.parametrize(
