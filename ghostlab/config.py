@@ -24,6 +24,7 @@ from ghostlab.spec import CriterionSpec, RecoverySpec, parse_ridge
 
 BosPolicy = Literal["auto", "always", "never"]
 FitOrder = Literal["parallel", "sequential"]
+PromptFormat = Literal["auto", "chat", "raw"]
 
 
 def _setting(default: Any, help: str) -> Any:
@@ -72,6 +73,11 @@ class RunConfig:
         "auto", "Ridge for every operator that names none: auto, a relative number, or abs:NUMBER."
     )
     prompt: str = _setting("The history of the lighthouse begins", "Prompt that every variant continues.")
+    prompt_format: PromptFormat = _setting(
+        "auto",
+        "Put the prompt as a chat message by the model's template (chat) or continue it as it stands (raw); "
+        "auto is chat where the model has a template.",
+    )
     new_tokens: int = _setting(32, "Tokens that each variant generates; 0 for none.")
     temperature: float = _setting(0.0, "Sampling temperature; 0 is greedy.")
     top_p: float = _setting(1.0, "Nucleus sampling: keep the smallest set of tokens with this probability.")

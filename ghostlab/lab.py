@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 from ghostlab.assembly import (
     cut_info,
@@ -19,10 +18,10 @@ from ghostlab.assembly import (
 )
 from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
-from ghostlab.config import RunConfig
+from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import memory_errors
-from ghostlab.evaluation.generate import generate
+from ghostlab.evaluation.generate import OnGenerations, OnText, Sampling, generate
 from ghostlab.measure import measure
 from ghostlab.model.export import pack, unpack
 from ghostlab.model.lm import Model
@@ -37,8 +36,6 @@ from ghostlab.steps import decide, fit_all
 from ghostlab.workbench import Workbench
 
 OnResult = Callable[[RunResult], None]
-OnText = Callable[[str, str], None]
-"""Called with a variant's name and its whole continuation so far."""
 
 
 class Lab:
@@ -67,7 +64,8 @@ class Lab:
             config: What to run.
             progress: Told how far the run is.
             cancel: Stops the run within one batch or one token.
-            on_result: Given the result as soon as everything is measured, before anything is generated.
+            on_result: Given the result as soon as everything is measured, before anything is generated, and
+                again with each finished continuation.
             on_text: Given each continuation as it grows.
 
         Raises:
@@ -78,10 +76,16 @@ class Lab:
         with memory_errors(LESS_MEMORY):
             model = self._bench.model(config, steps.part(0.0, 0.05))
             result, variants = self._measure(config, model, steps.part(0.05, 0.85))
-            if on_result is not None:
-                on_result(result)
+            keep = on_result or (lambda _: None)
+            keep(result)
             with _timed(result.timings, "generate"):
-                generations = _generate(config, variants, steps.part(0.85, 1.0), on_text)
+                generations = _generate(
+                    config,
+                    variants,
+                    steps.part(0.85, 1.0),
+                    on_text,
+                    lambda made: keep(replace(result, generations=made)),
+                )
         steps.at(1.0, "Done")
         return replace(result, generations=generations)
 
@@ -91,14 +95,18 @@ class Lab:
         *,
         prompt: str,
         new_tokens: int,
+        prompt_format: PromptFormat = "auto",
         temperature: float = 0.0,
         top_p: float = 1.0,
         seed: int = 0,
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
         on_text: OnText | None = None,
+        on_generations: OnGenerations | None = None,
     ) -> list[Generation]:
         """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
+
+        ``on_generations`` is given the continuations that are finished, after each one.
 
         Raises:
             GhostlabError: If the model cannot be loaded again or the request exceeds a limit.
@@ -106,6 +114,7 @@ class Lab:
         config = replace(
             result.config,
             prompt=prompt,
+            prompt_format=prompt_format,
             new_tokens=new_tokens,
             temperature=temperature,
             top_p=top_p,
@@ -119,7 +128,7 @@ class Lab:
             variants = {"original": model, "pruned": model.without(cut)}
             for run in result.runs:
                 variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
-            return _generate(config, variants, steps.part(0.1, 1.0), on_text)
+            return _generate(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
 
     def atlas(
         self,
@@ -201,28 +210,24 @@ def run(
 
 
 def _generate(
-    config: RunConfig, variants: dict[str, Model], progress: Progress, on_text: OnText | None
+    config: RunConfig,
+    variants: dict[str, Model],
+    progress: Progress,
+    on_text: OnText | None,
+    on_generations: OnGenerations | None,
 ) -> list[Generation]:
     """Each variant's continuation of the prompt, one after the other."""
     if config.new_tokens == 0:
         return []
-    share = 1 / len(variants)
-    found = []
-    for number, (name, model) in enumerate(variants.items()):
-        found.append(
-            generate(
-                model,
-                config.prompt,
-                new_tokens=config.new_tokens,
-                variant=name,
-                temperature=config.temperature,
-                top_p=config.top_p,
-                seed=config.seed,
-                on_text=None if on_text is None else partial(on_text, name),
-                progress=progress.part(number * share, (number + 1) * share),
-            )
-        )
-    return found
+    return generate(
+        variants,
+        config.prompt,
+        Sampling(config.new_tokens, config.temperature, config.top_p, config.seed),
+        prompt_format=config.prompt_format,
+        on_text=on_text,
+        on_generations=on_generations,
+        progress=progress,
+    )
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from string import Template
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from ghostlab.plots import catalog, sentences, style
-from ghostlab.plots.formats import count, number, percent, plural
+from ghostlab.plots import catalog, sentences, style, tokens
+from ghostlab.plots.formats import count, number, percent
 from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
@@ -61,7 +61,8 @@ def render(result: RunResult) -> str:
     return _resource("report.html").substitute(
         title=escape(f"{result.model.name}: {result.cut.description}"),
         lead=_words(sentences.perplexity(result)),
-        style=files("ghostlab").joinpath("report.css").read_text(encoding="utf-8"),
+        style=files("ghostlab").joinpath("report.css").read_text(encoding="utf-8")
+        + tokens.CSS.read_text(encoding="utf-8"),
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
         plotly=get_plotlyjs(),
@@ -165,14 +166,17 @@ def _figure(figure: go.Figure, index: int) -> str:
 def _generations(result: RunResult) -> str:
     if not result.generations:
         return ""
-    prompt = f"<p>Prompt</p><blockquote>{escape(result.config.prompt)}</blockquote>"
+    put = ", as a chat message" if result.generations[0].prompt_format == "chat" else ""
+    prompt = f"<p>Prompt{put}</p><blockquote>{escape(result.config.prompt)}</blockquote>"
+    judged = any(made.written for made in result.generations)
+    says = f'<p class="says">{escape(tokens.sentence(result.generations))}</p>{tokens.legend()}' * judged
     texts = "".join(
         f"<article><h3>{escape(made.variant)}</h3>"
-        f'<p class="says">{plural(made.tokens, "token")} in {number(made.seconds, 2)} s</p>'
-        f"<blockquote>{escape(made.text)}</blockquote></article>"
+        f'<p class="says">{escape("; ".join(filter(None, (tokens.standing(made), tokens.timing(made)))))}</p>'
+        f"<blockquote>{tokens.marked(made)}</blockquote></article>"
         for made in result.generations
     )
-    return _section("Generated text", f'{prompt}<div class="panels">{texts}</div>')
+    return _section("Generated text", f'{prompt}{says}<div class="panels">{texts}</div>')
 
 
 def _setup(result: RunResult) -> dict[str, str]:

@@ -77,7 +77,8 @@ class RunResult:
             )
         if not isinstance(values.get("config"), Mapping):
             raise ResultError("The result is damaged at config: it is no object.")
-        config = RunConfig.from_dict(values["config"])
+        # results from before chat templates were used continued every prompt as it stood
+        config = RunConfig.from_dict({"prompt_format": "raw", **values["config"]})
         try:
             return _ADAPTER.validate_python({**values, "config": config})
         except ValidationError as error:

@@ -79,7 +79,8 @@ def _read_file(path: Path) -> dict[str, Any]:
             f"'{path}' is not a readable JSON file.", "Give --config a file with the keys of a run."
         ) from error
     if isinstance(values, dict) and "schema" in values:
-        values = values.get("config")
+        stored = values.get("config")
+        values = {"prompt_format": "raw", **stored} if isinstance(stored, dict) else None  # as before chat
     if not isinstance(values, dict):
         raise ConfigError(
             f"'{path}' holds no configuration.", 'Write an object, for example {"drop": "20:25"}.'

@@ -26,7 +26,7 @@ from ghostlab.model.first_tokens import FirstTokens, first_attended
 from ghostlab.model.maps import map_before
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
+    from transformers import Cache, PreTrainedModel
 
 
 @dataclass
@@ -93,7 +93,13 @@ class Decoder:
 
     @torch.no_grad()
     def trace(
-        self, ids: Tensor, boundaries: Collection[int], *, mask: Tensor | None = None, last: int | None = None
+        self,
+        ids: Tensor,
+        boundaries: Collection[int],
+        *,
+        mask: Tensor | None = None,
+        last: int | None = None,
+        cache: Cache | None = None,
     ) -> Trace:
         """Run from the embedding up to boundary ``last`` and no further; the head never runs.
 
@@ -102,6 +108,7 @@ class Decoder:
             boundaries: Boundaries (0 .. L) whose states are kept.
             mask: Attention mask [B, T], 1 for tokens, 0 for padding.
             last: Where to stop; default the last of ``boundaries``. Calls are kept for blocks before it.
+            cache: Keys and values of the tokens before ``ids``; those of ``ids`` are added to it.
         """
         last = max(boundaries) if last is None else last
         trace = Trace(mask=mask)
@@ -115,7 +122,7 @@ class Decoder:
                 hooks.callback(handle.remove)
             mask = None if mask is None else mask.to(self.device)
             with suppress(_ReachedLast):
-                self.hf(ids.to(self.device), attention_mask=mask, use_cache=False)
+                self.hf(ids.to(self.device), attention_mask=mask, cache=cache, use_cache=cache is not None)
         return trace
 
     @torch.no_grad()

@@ -108,6 +108,26 @@ def nll_gradient(decoder: Decoder, state: Tensor, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
+def score_next(decoder: Decoder, final: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """How likely given tokens are, and which ones are likeliest in their place.
+
+    Args:
+        decoder: Whose head is used.
+        final: What the head is given at the token before each target, [1, N, C].
+        targets: Token ids [N].
+
+    Returns:
+        Log-probability of each target in nats, float32, and the likeliest token's id; both [N] on the CPU.
+    """
+    found, likeliest = [], []
+    for rows in _chunks(len(targets), int(decoder.hf.config.vocab_size)):
+        logits = _logits(decoder, final[0, rows])
+        found.append(_pick(logits.log_softmax(-1), targets[rows].to(logits.device)).cpu())
+        likeliest.append(logits.argmax(-1).cpu())
+    return torch.cat(found), torch.cat(likeliest)
+
+
+@torch.no_grad()
 def js_sums(decoder: Decoder, reference: Tensor, others: Sequence[Tensor]) -> Iterator[Tensor]:
     """Jensen-Shannon divergences of next-token distributions, in nats, summed over one chunk of tokens each.
 

@@ -11,6 +11,7 @@ import gradio as gr
 
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
+from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, present, registry, sidebar, theme
 from ghostlab.ui.compared import Compared
@@ -70,7 +71,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS],
+        "css_paths": [theme.CSS, tokens.CSS],
         "head": theme.head(),
         "share": False,
         "ssr_mode": False,

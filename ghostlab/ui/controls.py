@@ -8,7 +8,7 @@ from typing import Any, get_args
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import BosPolicy, FitOrder, RunConfig, help_of
+from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of
 from ghostlab.settings import Settings
 from ghostlab.spec import GROUPS
 from ghostlab.ui import explain, registry
@@ -145,6 +145,10 @@ def amounts(default: RunConfig) -> dict[str, Component]:
 def generation(default: RunConfig) -> dict[str, Component]:
     """What every variant is asked to continue."""
     prompt = gr.Textbox(default.prompt, label="Prompt", lines=2, info=help_of("prompt"), elem_id="prompt")
+    form = gr.Dropdown(
+        list(get_args(PromptFormat)), value=default.prompt_format, label="Prompt format",
+        info=help_of("prompt_format"), elem_id="prompt_format",
+    )  # fmt: skip
     with gr.Row():
         tokens = gr.Number(
             default.new_tokens, label=NUMBERS["new_tokens"], precision=0, min_width=88,
@@ -158,7 +162,10 @@ def generation(default: RunConfig) -> dict[str, Component]:
             default.top_p, label=NUMBERS["top_p"], step=0.05, min_width=88,
             elem_id="top_p",
         )  # fmt: skip
-    return {"prompt": prompt, "new_tokens": tokens, "temperature": temperature, "top_p": top_p}
+    return {
+        "prompt": prompt, "prompt_format": form, "new_tokens": tokens, "temperature": temperature,
+        "top_p": top_p,
+    }  # fmt: skip
 
 
 def more(default: RunConfig) -> dict[str, Component]:

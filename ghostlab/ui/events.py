@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import RunConfig
+from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
@@ -18,7 +18,7 @@ from ghostlab.ui import picks, present
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
-from ghostlab.ui.tabs.generate import columns_of
+from ghostlab.ui.tabs.generate import ASKED, columns_of, lead_of
 from ghostlab.ui.tabs.share import Share
 from ghostlab.ui.tabs.view import Tab
 
@@ -65,6 +65,7 @@ class Events:
         self.tabs = list(tabs.values())
         self.shell = shell
         self.writer = tabs["Generate"].controls
+        self._written = [self.writer["lead"], self.writer["columns"]]
         self.picker = tabs["Overview"].controls
         self.share: Share = tabs["Overview"].parts
         self._first: Update | None = None
@@ -74,9 +75,9 @@ class Events:
         shell, writer = self.shell, self.writer
         buttons = [self.sidebar.run, self.sidebar.stop, writer["start"], writer["stop"]]
         started = [shell.job, shell.status, *buttons]
-        page = [shell.status, shell.shown, shell.drawn, shell.source, writer["columns"], *buttons]
+        page = [shell.status, shell.shown, shell.drawn, shell.source, *self._written, *buttons]
         words, figures = self._components("words"), self._components("figures")
-        asked = [shell.shown, *(writer[name] for name in ("prompt", "new_tokens", "temperature", "top_p"))]
+        asked = [shell.shown, *(writer[name] for name in ASKED)]
         presses = [
             self.sidebar.run.click(self.run, self.sidebar.inputs, started, validator=self.validate, **QUIET),
             writer["start"].click(self.generate, asked, started, **QUIET),
@@ -119,7 +120,14 @@ class Events:
         with told_to_user():
             return self._started(self.service.start(self.sidebar.read(values), request.session_hash or ""))
 
-    def generate(self, request: gr.Request, shown: str, prompt: str, *amounts: float | None) -> Update:
+    def generate(
+        self,
+        request: gr.Request,
+        shown: str,
+        prompt: str,
+        prompt_format: PromptFormat,
+        *amounts: float | None,
+    ) -> Update:
         """Queue the continuation of a prompt by every variant of the shown result.
 
         ``amounts`` are new tokens, temperature and top p.
@@ -132,6 +140,7 @@ class Events:
             job_id = self.service.generate(
                 shown,
                 prompt=prompt,
+                prompt_format=prompt_format,
                 new_tokens=int(tokens),
                 temperature=temperature,
                 top_p=top_p,
@@ -185,12 +194,16 @@ class Events:
 
     def _news(self, view: JobView[RunResult], result: RunResult, last: RunResult | None) -> Update:
         """What a job's result changes on a page that shows ``last``."""
-        update: Update = {self.writer["columns"]: columns_of(result, view)}
+        update = self._generated(result, view)
         if last is not result:
             update |= {self.shell.shown: view.id, self.shell.source: present.source(result, False, view.kind)}
         if last is None or last.runs is not result.runs:
             update[self.shell.drawn] = view.id
         return update
+
+    def _generated(self, result: RunResult, view: JobView[RunResult] | None) -> Update:
+        values = (lead_of(result), columns_of(result, view))
+        return dict(zip(self._written, values, strict=True))
 
     def words(self, shown: str) -> Update:
         """What the tabs say of a result besides its figures."""
@@ -206,7 +219,7 @@ class Events:
         if self._first is None:
             drawn: Update = {self.shell.source: present.source(example, example=True)}
             if example is not None:
-                drawn[self.writer["columns"]] = columns_of(example, None)
+                drawn |= self._generated(example, None)
                 drawn |= self._rendered(example, "words") | self._rendered(example, "figures")
             self._first = drawn  # only when whole: another visitor may be looking
         return self._first

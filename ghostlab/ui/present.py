@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from ghostlab.jobstate import JobView
-from ghostlab.plots import style
+from ghostlab.plots import style, tokens
+from ghostlab.records import Generation
 from ghostlab.results import RunResult
 
 TAGLINE = (
@@ -111,32 +112,44 @@ def cards(items: Sequence[str]) -> str:
 
 
 def columns(
-    names: Sequence[str], prompt: str, texts: Mapping[str, str], notes: Mapping[str, str], busy: bool = False
+    names: Sequence[str],
+    prompt: str,
+    made: Mapping[str, Generation],
+    texts: Mapping[str, str],
+    busy: bool = False,
 ) -> str:
-    """What each variant makes of the same prompt, side by side.
+    """What each variant makes of the same prompt, side by side, and what the marks in it mean.
 
     Args:
         names: Variants in order.
-        texts: Variant -> text so far; a missing one is shown as not written yet.
-        notes: Variant -> a word on it, for example its speed.
+        prompt: The prompt as it was typed.
+        made: Variant -> its finished continuation.
+        texts: Variant -> text so far, of those that are not finished; a missing one has not begun.
         busy: Whether text is still coming.
     """
-    blocks = []
     nothing = "waiting for its turn" if busy else "nothing generated yet"
+    chat = any(one.prompt_format == "chat" for one in made.values())
+    blocks = []
     for name, colour in zip(names, style.colours(len(names)), strict=False):
-        text = texts.get(name)
-        body = (
-            f'<span class="gl-prompt">{escape(prompt)}</span>{escape(text)}'
-            if text is not None
-            else f'<span class="gl-empty">{nothing}</span>'
-        )
+        written = tokens.marked(made[name]) if name in made else escape(texts.get(name, ""))
+        body = f'<span class="gl-empty">{nothing}</span>'
+        if name in made or name in texts:
+            body = f'<span class="gl-prompt{" gl-asked" * chat}">{escape(prompt)}</span>{written}'
         blocks.append(
             f'<article class="gl-column"{_tone(colour)} aria-label="{escape(name)}">'
-            f"<header><b>{escape(name)}</b><span>{escape(notes.get(name, ''))}</span></header>"
-            f"<p>{body}</p></article>"
+            f"<header><b>{escape(name)}</b>{_facts(made.get(name))}</header><p>{body}</p></article>"
         )
     state = ' aria-busy="true"' if busy else ""
-    return f'<div class="gl-columns" aria-live="polite"{state}>{"".join(blocks)}</div>'
+    legend = tokens.legend() if any(one.written for one in made.values()) else ""
+    return f'{legend}<div class="gl-columns" aria-live="polite"{state}>{"".join(blocks)}</div>'
+
+
+def _facts(made: Generation | None) -> str:
+    """How a finished continuation went: how fast, and where it left the original's path."""
+    if made is None:
+        return ""
+    facts = filter(None, (tokens.standing(made), tokens.timing(made), tokens.reuse(made)))
+    return "".join(f"<span>{escape(fact)}</span>" for fact in facts)
 
 
 def warnings(result: RunResult) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from ghostlab.config import RunConfig
+from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
@@ -45,12 +45,14 @@ class Laboratory(Protocol):
         *,
         prompt: str,
         new_tokens: int,
+        prompt_format: PromptFormat = "auto",
         temperature: float = 0.0,
         top_p: float = 1.0,
         seed: int = 0,
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
         on_text: OnText | None = None,
+        on_generations: Callable[[list[Generation]], None] | None = None,
     ) -> Sequence[Generation]:
         """Continue a prompt with every variant of a result."""
 
@@ -100,7 +102,15 @@ class Service:
         return self.jobs.submit("run", config.key, work, owner, config.to_query())
 
     def generate(
-        self, shown: str, *, prompt: str, new_tokens: int, temperature: float, top_p: float, owner: str
+        self,
+        shown: str,
+        *,
+        prompt: str,
+        prompt_format: PromptFormat,
+        new_tokens: int,
+        temperature: float,
+        top_p: float,
+        owner: str,
     ) -> str:
         """Queue the continuation of ``prompt`` by every variant of a shown result; return the job's id.
 
@@ -111,7 +121,12 @@ class Service:
         """
         result = self.result(shown)
         config = replace(
-            result.config, prompt=prompt, new_tokens=new_tokens, temperature=temperature, top_p=top_p
+            result.config,
+            prompt=prompt,
+            prompt_format=prompt_format,
+            new_tokens=new_tokens,
+            temperature=temperature,
+            top_p=top_p,
         )
         if not prompt.strip():
             raise ConfigError("The prompt is empty.", "Write a few words for the model to continue.")
@@ -131,6 +146,7 @@ class Service:
             texts = self.lab.generate(
                 result,
                 prompt=config.prompt,
+                prompt_format=config.prompt_format,
                 new_tokens=config.new_tokens,
                 temperature=config.temperature,
                 top_p=config.top_p,
@@ -138,6 +154,7 @@ class Service:
                 progress=job.progress,
                 cancel=job.cancel,
                 on_text=job.text,
+                on_generations=lambda made: job.keep(replace(result, generations=made)),
             )
             return replace(result, generations=list(texts))
 

@@ -165,10 +165,17 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     the_example_and_the_run_can_be_compared(page)
     tab(page, "Generate")
     page.locator("#generate-prompt textarea").fill("Once upon a time")
+    page.locator("#generate-format input").fill("raw")
+    page.keyboard.press("Enter")
     page.locator("#generate").click()
     expect(columns.first).to_contain_text("Once upon a time", timeout=RUN_MS)
+    expect(page.locator("#generate-lead")).to_contain_text("continued as it stands", timeout=RUN_MS)
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
-    expect(columns.nth(4)).to_contain_text("4 tokens")
+    expect(columns.nth(4)).to_contain_text(re.compile("at token [1-4] of 4|all 4 tokens"))
+    expect(columns.nth(4)).to_contain_text("20 blocks share the original's prompt")
+    expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
+    expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
+    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
     link = page.url
     page.reload()

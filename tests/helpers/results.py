@@ -24,6 +24,7 @@ from ghostlab.records import (
     SelectionInfo,
     SymmetrySplit,
     TextInfo,
+    Token,
 )
 from ghostlab.results import RunResult
 from ghostlab.spec import RecoverySpec
@@ -213,5 +214,19 @@ def _text() -> TextInfo:
 
 def _generations(recoveries: tuple[str, ...]) -> list[Generation]:
     texts = {"original": " in 1716 on the rocks of Boston harbour.", "pruned": " the the of of, and the"}
-    spoken = {**texts, **{name: f" with a keeper, says {name}." for name in recoveries}}
-    return [Generation(name, text, 12, 0.8) for name, text in spoken.items()]
+    spoken = {**texts, **{name: f" in a book, says {name}." for name in recoveries}}
+    return [_generation(name, text, seed) for seed, (name, text) in enumerate(spoken.items())]
+
+
+def _generation(name: str, text: str, seed: int) -> Generation:
+    rng = np.random.default_rng(seed)
+    pieces = [f" {word}" for word in text.split()]
+    own = -rng.exponential(1.0, len(pieces))
+    lost = np.zeros(len(pieces)) if name == "original" else rng.exponential(2.5, len(pieces))
+    leaves = {"original": None, "pruned": 0}.get(name, 1)
+    written = [
+        Token(piece, float(mine), float(mine - less), " else" if less > 1 else "")
+        for piece, mine, less in zip(pieces, own, lost, strict=True)
+    ]
+    shared = 0 if name == "original" else 20
+    return Generation(name, text, len(pieces), 0.8, 0.12, shared, leaves, "raw", written)

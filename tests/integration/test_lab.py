@@ -91,10 +91,18 @@ def test_a_result_survives_saving(result: RunResult, tmp_path: Path) -> None:
 def test_every_variant_continues_the_prompt(lab: Lab, result: RunResult) -> None:
     names = ["original", "pruned", "ghost", "affine", "ghost, rank 64"]
     assert [g.variant for g in result.generations] == names
+    assert {g.prompt_format for g in result.generations} == {"chat"}, (
+        "the embedded model is an instruct model"
+    )
+    assert [g.shared_blocks for g in result.generations] == [0, *[20] * 4]
+    assert all(len(g.written) == g.tokens and 0 < g.first_seconds < g.seconds for g in result.generations)
+    assert result.generations[0].leaves is None
+    assert result.generations[1].leaves is not None
     seen: dict[str, str] = {}
     again = lab.generate(
         result,
         prompt="The capital of France is",
+        prompt_format="raw",
         new_tokens=3,
         on_text=lambda name, text: seen.update({name: text}),
     )

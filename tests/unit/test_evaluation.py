@@ -9,14 +9,11 @@ import torch
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.cut import parse_cut
-from ghostlab.errors import Cancelled, ConfigError
-from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.metrics import summarise
 from ghostlab.evaluation.scoreboard import Scoreboard, score
 from ghostlab.model import likelihood
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.lm import Model
-from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.resampling import resamples
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS
@@ -114,52 +111,6 @@ def test_resamples_draw_with_replacement() -> None:
     assert (draws.sum(1) == 6).all()
     assert (draws == resamples(6, seed=0)).all()
     assert abs(draws.mean() - 1) < 0.05
-
-
-def test_greedy_generation_equals_uncached_argmax() -> None:
-    model = tiny_lm()
-    variant = model.without(parse_cut("1:3"), random_standins("1:3"))
-    prompt = "w5 w17 w30 w4"
-    texts: list[str] = []
-    found = generate(variant, prompt, new_tokens=6, variant="ghost", on_text=texts.append)
-    ids = model.tokenizer(prompt, return_tensors="pt").input_ids
-    prompt_length = ids.shape[1]
-    for _ in range(6):
-        ids = torch.cat([ids, variant.hf(ids, use_cache=False).logits[:, -1:].argmax(-1)], dim=1)
-    expected = model.tokenizer.decode(ids[0, prompt_length:], skip_special_tokens=True)
-    assert expected.startswith(found.text)
-    assert texts[-1] == found.text
-    assert found.tokens == len(texts) <= 6
-
-
-def test_sampling_depends_on_the_seed_alone() -> None:
-    model = tiny_lm()
-    options = {"new_tokens": 8, "temperature": 1.5, "top_p": 0.9}
-    first, again, other = (generate(model, "w5 w9", seed=seed, **options).text for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
-
-
-def test_generation_stops_between_two_tokens() -> None:
-    token = CancelToken()
-    seen: list[ProgressUpdate] = []
-
-    def sink(update: ProgressUpdate) -> None:
-        seen.append(update)
-        if len(seen) == 3:
-            token.cancel()
-
-    with pytest.raises(Cancelled):
-        generate(tiny_lm(), "w5", new_tokens=50, progress=Progress(sink, token))
-    assert len(seen) == 3
-
-
-@pytest.mark.parametrize(
-    ("prompt", "tokens_asked", "says"), [("", 4, "empty"), ("w5", 200, "context of 128")]
-)
-def test_impossible_prompts_are_refused(prompt: str, tokens_asked: int, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        generate(tiny_lm(), prompt, new_tokens=tokens_asked)
 
 
 def test_depth_of_variants() -> None:

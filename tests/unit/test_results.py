@@ -41,6 +41,20 @@ def test_selection_survives(result: RunResult) -> None:
     assert RunResult.from_dict(json.loads(json.dumps(chosen.to_dict()))) == chosen
 
 
+def test_a_result_from_before_tokens_were_judged_is_read_as_what_it_was(result: RunResult) -> None:
+    values = json.loads(json.dumps(result.to_dict()))
+    del values["config"]["prompt_format"]
+    for made in values["generations"]:
+        for name in ("first_seconds", "shared_blocks", "leaves", "prompt_format", "written"):
+            del made[name]
+    old = RunResult.from_dict(values)
+    assert old.config.prompt_format == "raw", "prompts were continued as they stood"
+    assert [made.text for made in old.generations] == [made.text for made in result.generations]
+    first = old.generations[0]
+    assert (first.written, first.leaves, first.prompt_format) == ([], None, "raw")
+    assert first.speed == first.tokens / first.seconds
+
+
 def test_nothing_half_written_is_left_behind(result: RunResult, tmp_path: Path) -> None:
     result.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {RESULT_FILE, OPERATOR_FILE}

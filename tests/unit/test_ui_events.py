@@ -78,7 +78,7 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
 def test_generation_redraws_nothing(page: Events) -> None:
     job_id = pressed(page)
     followed(page, job_id, "")
-    started = page.generate(visitor(), job_id, "Again", 3, 0.0, 1.0)
+    started = page.generate(visitor(), job_id, "Again", "raw", 3, 0.0, 1.0)
     updates = followed(page, started[page.shell.job], job_id)
     assert sent(updates, page.shell.drawn) == []
     assert sent(updates, page.shell.shown)[-1] == started[page.shell.job]
@@ -111,7 +111,7 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
     with pytest.raises(gr.Error, match="number is empty"):
-        page.generate(visitor(), "", "Hello", None, 0.0, 1.0)
+        page.generate(visitor(), "", "Hello", "auto", None, 0.0, 1.0)
     with pytest.raises(gr.Error, match="Internal error"), told_to_user():
         raise KeyError("/secret/path")
 

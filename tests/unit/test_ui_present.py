@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.tabs import overview
-from ghostlab.ui.tabs.generate import columns_of
+from ghostlab.ui.tabs.generate import columns_of, lead_of
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
@@ -59,8 +60,31 @@ def test_columns_show_what_is_written_and_nothing_of_an_earlier_text() -> None:
     stopped = columns_of(fresh, replace(view, state="stopped"))
     assert "nothing generated yet" in stopped
     assert " far" in stopped
-    finished = columns_of(RESULT, replace(view, state="done", result=RESULT))
-    assert all(made.text.strip() in finished for made in RESULT.generations)
+    finished = re.sub(r"<[^>]*>", "", columns_of(RESULT, replace(view, state="done", result=RESULT)))
+    assert all(made.text.strip() in finished.replace("▸", "") for made in RESULT.generations)
+
+
+def test_columns_take_their_colours_one_by_one_as_they_are_finished() -> None:
+    half = replace(RESULT, generations=RESULT.generations[:2])
+    view = replace(VIEW, result=half, texts={"original": "old", "pruned": "old", "ghost": " so far"})
+    shown = columns_of(half, view)
+    columns = shown.split("<article")[1:]
+    assert ["gl-token" in column for column in columns] == [True, True, False, False]
+    assert "old" not in shown
+    assert "</span> so far</p>" in columns[2]
+    assert "waiting for its turn" in columns[3]
+    assert 'aria-busy="true"' in shown
+    assert "leaves the original&#x27;s path at token 1 of 6" in columns[1]
+    assert "20 blocks share the original&#x27;s prompt" in columns[1]
+    assert 'aria-busy="true"' not in columns_of(RESULT, replace(view, result=RESULT))
+
+
+def test_the_lead_says_how_the_prompt_was_put_and_is_empty_before_the_first_text() -> None:
+    assert lead_of(replace(RESULT, generations=[])) == ""
+    assert lead_of(RESULT).startswith("The prompt was continued as it stands. ")
+    asked = [replace(made, prompt_format="chat") for made in RESULT.generations]
+    assert "as a chat message" in lead_of(replace(RESULT, generations=asked))
+    assert 'class="gl-prompt gl-asked"' in columns_of(replace(RESULT, generations=asked), None)
 
 
 def test_headline_and_table_hold_the_numbers_of_the_result() -> None:

@@ -19,7 +19,7 @@ from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
-NEXT = {"new_tokens": 3, "temperature": 0.5, "top_p": 0.9, "owner": "ann"}
+NEXT = {"prompt_format": "raw", "new_tokens": 3, "temperature": 0.5, "top_p": 0.9, "owner": "ann"}
 
 
 @pytest.fixture
@@ -53,7 +53,9 @@ def test_generation_keeps_the_figures_and_tells_the_truth_about_its_configuratio
     before, after = service.result(first), service.result(second)
     assert after.runs is before.runs, "figures that did not change must not be sent again"
     assert [made.text for made in after.generations] == [" again"]
-    assert after.config == replace(before.config, prompt="Again", new_tokens=3, temperature=0.5, top_p=0.9)
+    assert after.config == replace(
+        before.config, prompt="Again", prompt_format="raw", new_tokens=3, temperature=0.5, top_p=0.9
+    )
     assert lab.prompts[0]["seed"] == 7
     assert [made.text for made in before.generations] == [" once"]
 
@@ -63,7 +65,14 @@ def test_generation_from_the_example_runs_its_configuration_first(example: Path)
     service = Service(Settings(), lab, example)
     finish(service, service.generate("", prompt="Again", **NEXT))
     assert lab.asked == [
-        replace(make_result().config, prompt="Again", new_tokens=3, temperature=0.5, top_p=0.9)
+        replace(
+            make_result().config,
+            prompt="Again",
+            prompt_format="raw",
+            new_tokens=3,
+            temperature=0.5,
+            top_p=0.9,
+        )
     ]
 
 

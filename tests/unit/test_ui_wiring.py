@@ -17,12 +17,15 @@ from gradio.routes import App
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
+from ghostlab.plots import tokens
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
 from ghostlab.ui import controls, explain, registry, sidebar, theme
 from ghostlab.ui.app import build_app
 from ghostlab.ui.outbox import Outbox
+from ghostlab.ui.tabs.generate import columns_of
 from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
 INPUTS = {"textbox", "number", "dropdown", "radio", "checkboxgroup", "code", "dataframe", "plot"}
@@ -93,8 +96,9 @@ def test_a_file_made_for_one_visitor_is_served_to_nobody_by_its_path(
 def test_the_stylesheet_knows_every_class_that_is_used() -> None:
     from ghostlab.ui import present
 
-    used = set(re.findall(r"(?<!--)gl-[a-z-]+[a-z]", present.header() + present.columns(["a"], "p", {}, {})))
-    known = theme.CSS.read_text(encoding="utf-8")
+    used = set(re.findall(r"(?<!--)gl-[a-z-]+[a-z]", present.header() + columns_of(make_result(), None)))
+    known = theme.CSS.read_text(encoding="utf-8") + tokens.CSS.read_text(encoding="utf-8")
+    assert "gl-leaves" in used
     assert used
     assert [name for name in used if f".{name}" not in known] == []
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from html import escape
+from typing import Any, get_args
 
 import gradio as gr
 
-from ghostlab.config import RunConfig, help_of
+from ghostlab.config import PromptFormat, RunConfig, help_of
 from ghostlab.jobstate import JobView
+from ghostlab.plots import tokens
 from ghostlab.results import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
+
+ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
+"""Settings of the tab, by field of :class:`RunConfig`."""
+_HOW = (
+    "All of them share the same weights; only the dropped blocks differ. Then the original reads what each "
+    "one wrote: hover over a token for its log-probability by both models."
+)
 
 
 def build(_: Page) -> Tab:
@@ -19,7 +28,7 @@ def build(_: Page) -> Tab:
         prompt = gr.Textbox(
             RunConfig.prompt,
             label="Prompt",
-            lines=3,
+            lines=5,
             max_lines=8,
             scale=3,
             min_width=280,
@@ -27,40 +36,51 @@ def build(_: Page) -> Tab:
         )
         with gr.Column(scale=2, min_width=280):
             with gr.Row():
-                tokens = gr.Number(RunConfig.new_tokens, label="New tokens", precision=0, min_width=90)
-                temperature = gr.Number(RunConfig.temperature, label="Temperature", step=0.1, min_width=90)
-                top_p = gr.Number(RunConfig.top_p, label="Top p", step=0.05, min_width=90)
+                form = gr.Dropdown(
+                    list(get_args(PromptFormat)),
+                    value=RunConfig.prompt_format,
+                    label="Prompt format",
+                    elem_id="generate-format",
+                    min_width=120,
+                )
+                new_tokens = gr.Number(RunConfig.new_tokens, label="New tokens", precision=0, min_width=120)
+            with gr.Row():
+                temperature = gr.Number(RunConfig.temperature, label="Temperature", step=0.1, min_width=120)
+                top_p = gr.Number(RunConfig.top_p, label="Top p", step=0.05, min_width=120)
             with gr.Row():
                 start = gr.Button("Generate", variant="primary", elem_id="generate", min_width=120)
                 stop = gr.Button(
                     "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
                 )
-    gr.Markdown(
-        f"{help_of('prompt')} All of them share the same weights; only the dropped blocks differ.",
-        elem_classes="gl-figure-title",
-    )
+    gr.Markdown(f"{help_of('prompt')} {_HOW}", elem_classes="gl-figure-title")
+    lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
     columns = gr.HTML(elem_id="columns")
 
     def words(result: RunResult) -> list[Any]:
         config = result.config
-        return [config.prompt, max(config.new_tokens, 1), config.temperature, config.top_p]
+        asked = [config.prompt, config.prompt_format, max(config.new_tokens, 1), config.temperature]
+        return [*asked, config.top_p]
 
-    settings = [prompt, tokens, temperature, top_p]
-    controls = {"start": start, "stop": stop, "columns": columns}
-    named = dict(zip(("prompt", "new_tokens", "temperature", "top_p"), settings, strict=True))
-    return Tab(Outputs(), Outputs(settings, words), {**controls, **named})
+    settings = [prompt, form, new_tokens, temperature, top_p]
+    controls = {"start": start, "stop": stop, "columns": columns, "lead": lead}
+    return Tab(Outputs(), Outputs(settings, words), {**controls, **dict(zip(ASKED, settings, strict=True))})
+
+
+def lead_of(result: RunResult) -> str:
+    """How the prompt was put, and what the continuations show: one paragraph, empty before the first one."""
+    made = result.generations
+    if not made:
+        return ""
+    chat = made[0].prompt_format == "chat"
+    put = "put as a chat message, by the model's template" if chat else "continued as it stands"
+    return f"The prompt was {put}. {escape(tokens.sentence(made))}"
 
 
 def columns_of(result: RunResult, view: JobView[RunResult] | None) -> str:
     """The columns of a result; while its job still writes, what is written so far."""
-    texts = {made.variant: made.text for made in result.generations}
-    notes = {
-        made.variant: f"{made.tokens} tokens, {made.tokens / made.seconds:.0f}/s"
-        for made in result.generations
-        if made.seconds > 0
-    }
-    writing = view is not None and view.result is result and not result.generations
-    busy = view is not None and writing and not view.finished
-    if view is not None and writing:
-        texts, notes = dict(view.texts), {}
-    return present.columns(present.variants(result), result.config.prompt, texts, notes, busy)
+    made = {one.variant: one for one in result.generations}
+    names = present.variants(result)
+    ours = view if view is not None and view.result is result else None
+    texts = {} if ours is None else ours.texts
+    busy = ours is not None and not ours.finished and len(made) < len(names)
+    return present.columns(names, result.config.prompt, made, texts, busy)

@@ -1,0 +1,137 @@
+"""Generated text as HTML: each token shaded by how much it surprises the original, its departure marked.
+
+The app and the report show the same spans; their style is in ``tokens.css``. All text is escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+
+from ghostlab.plots.formats import MINUS, number, percent, plural
+from ghostlab.records import Generation, Token
+
+CSS = Path(__file__).with_name("tokens.css")
+FACTORS = (2, 10, 100)
+"""A token is shaded one step darker when it is this many times less likely to the original."""
+MARK = (
+    '<span class="gl-leaves" role="img" aria-label="here it leaves the original\'s path">'
+    "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}</span>"
+)
+
+
+def level(token: Token) -> int:
+    """0 for a token about as likely to the original as to its writer, to 3 for one over 100 times less."""
+    return sum(token.surprise >= math.log(factor) for factor in FACTORS)
+
+
+def marked(made: Generation) -> str:
+    """The continuation, token by token; plain text in results that do not know the tokens."""
+    if not made.written:
+        return escape(made.text)
+    spans, place = [], 0
+    for index, token in enumerate(made.written):
+        in_text = made.text.startswith(token.text, place)  # the name of a special token is not
+        place += len(token.text) if in_text else 0
+        spans.append(_span(token, made.variant, here=index == made.leaves, special=not in_text))
+    return "".join(spans)
+
+
+def _span(token: Token, variant: str, *, here: bool, special: bool) -> str:
+    shown = token.text.lstrip()  # a space in front is left out: shaded, it would dangle at the end of a line
+    space = token.text[: len(token.text) - len(shown)]
+    kinds = {f"gl-s{level(token)}": level(token) > 0, "gl-here": here, "gl-special": special}
+    kinds["gl-blank"] = not shown
+    names = " ".join(["gl-token", *(name for name, holds in kinds.items() if holds)])
+    span = f'<span class="{names}" title="{escape(_title(token, variant))}">{escape(shown)}</span>'
+    mark = MARK if here else ""
+    return f"{space}{mark}{span}" if shown else f"{mark}{span}{space}"
+
+
+def _title(token: Token, variant: str) -> str:
+    """What hovering over a token says, one fact a line."""
+    lines = [_quoted(token.text) if token.text else "part of a character"]
+    if variant != "original":
+        lines.append(f"{variant}: {_likelihood(token.log_probability)}")
+    lines.append(f"original: {_likelihood(token.original)}")
+    if token.instead:
+        lines.append(f"likeliest to the original: {_quoted(token.instead)}")
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    shown = text.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}")
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{shown}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
+def _likelihood(log_probability: float) -> str:
+    share = math.exp(log_probability)
+    likely = percent(share) if share >= 0.001 else "below 0.1 %"
+    return f"log-probability {log_probability:.2f} ({likely})".replace(" -", f" {MINUS}")
+
+
+def legend() -> str:
+    """What shade, underline and mark mean."""
+    steps = [f"{low} to {high} times" for low, high in pairwise(FACTORS)]
+    steps.append(f"over {FACTORS[-1]} times")
+    chips = "".join(
+        f'<li><span class="gl-token gl-s{index}">token</span> {step} less likely</li>'
+        for index, step in enumerate(steps, start=1)
+    )
+    return (
+        '<ul class="gl-legend" aria-label="How tokens are marked"><li>To the original, a token is</li>'
+        f"{chips}<li>{MARK} leaves the original's greedy path</li></ul>"
+    )
+
+
+def timing(made: Generation) -> str:
+    """``first token after 0.12 s, then 23 tokens/s``."""
+    if made.speed <= 0:
+        return plural(made.tokens, "token")
+    pace = f"{number(made.speed, 2)} tokens/s"
+    if not made.first_seconds:
+        return f"{plural(made.tokens, 'token')}, {pace}"
+    return f"first token after {number(made.first_seconds, 2)} s, then {pace}"
+
+
+def reuse(made: Generation) -> str:
+    """How much of the prompt did not have to be read again; nothing where all of it was."""
+    blocks = made.shared_blocks
+    verb = "shares" if blocks == 1 else "share"
+    return f"{plural(blocks, 'block')} {verb} the original's prompt" if blocks else ""
+
+
+def standing(made: Generation) -> str:
+    """Where the continuation leaves the original's greedy path; nothing in results that do not know."""
+    if not made.written:
+        return ""
+    count = plural(made.tokens, "token")
+    if made.leaves is None:
+        own = made.variant == "original"
+        return f"{count}: the original's own path" if own else f"on the original's path for all {count}"
+    return f"leaves the original's path at token {made.leaves + 1} of {made.tokens}"
+
+
+def sentence(generations: Sequence[Generation]) -> str:
+    """Who stays longest on the original's path, and how strange the original finds each text."""
+    known = [made for made in generations[1:] if made.written]
+    if not known:
+        return ""
+    kept = {made.variant: made.tokens if made.leaves is None else made.leaves for made in known}
+    longest = max(kept.values())
+    best = [name for name, steps in kept.items() if steps == longest]
+    path = "Every variant leaves the original's path with its first token"
+    if longest:
+        verb = "keeps" if len(best) == 1 else "keep"
+        path = f"{' and '.join(best)} {verb} to the original's path for {plural(longest, 'token')}"
+    strange = "; ".join(f"{made.variant} {_mean_factor(made)}" for made in known)
+    return f"{path}. How many times less likely the original finds a token, on average: {strange}."
+
+
+def _mean_factor(made: Generation) -> str:
+    """The geometric mean of how many times less likely the original finds a token."""
+    mean = sum(token.surprise for token in made.written) / len(made.written)
+    return number(math.exp(min(mean, 50.0)), 2) if mean >= 0.05 else "no less"
