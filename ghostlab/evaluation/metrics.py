@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 from torch import Tensor
 
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.records import Metric, Scores
-
-RESAMPLES = 2000
-Array = npt.NDArray[np.float64]
+from ghostlab.resampling import Array, resamples
 
 
 def summarise(scores: TokenScores, bytes_per_window: Tensor, seed: int) -> Scores:
@@ -45,12 +42,6 @@ def summarise(scores: TokenScores, bytes_per_window: Tensor, seed: int) -> Score
         window_nll=nll.mean(1).tolist(),
         position_nll=nll.mean(0).tolist(),
     )
-
-
-def resamples(windows: int, seed: int) -> Array:
-    """How often each window occurs in each bootstrap sample, [RESAMPLES, windows]."""
-    generator = np.random.default_rng(seed)
-    return generator.multinomial(windows, np.full(windows, 1 / windows), RESAMPLES).astype(np.float64)
 
 
 def _ratio(part: Array, whole: Array, draws: Array, shape: Callable[[Array], Array] = np.asarray) -> Metric:
