@@ -28,7 +28,7 @@ from ghostlab.analysis.atlas import survey
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
-from ghostlab.evaluation.generate import generate
+from ghostlab.evaluation.generate import Sampling, generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.lm import Model
 from ghostlab.recovery.registry import METHODS
@@ -82,7 +82,8 @@ def tokens(model: Model) -> str:
     """Greedy continuation by a recovered variant."""
     calib, cut = Calibration(model, random_windows(20, 64, 1)), gl.parse_cut("2:4")
     variant = gl.apply(model, cut, gl.fit(calib, cut, "ghost_sink"))
-    return generate(variant, "The history of the lighthouse begins", new_tokens=8).text
+    found = generate({"original": model, "recovered": variant}, "The history of the lighthouse", Sampling(8))
+    return found[-1].text
 
 
 def check(device: str, tokenizer: Any) -> dict[str, Any]:
@@ -131,7 +132,10 @@ def measure(device: str, tokenizer: Any, small: bool) -> dict[str, Any]:
     held_out = Activations(model, random_windows(16, 256, 2), budget=Budget(4 << 30))
     step(f"score {len(variants)} variants", lambda: score(held_out, variants))
     step("score again, states kept", lambda: score(held_out, variants))
-    step("generate 64 tokens", lambda: generate(variants[1], "The history of", new_tokens=64))
+    step(
+        "generate 2 x 64 tokens",
+        lambda: generate({"original": model, "recovered": variants[1]}, "The history of", Sampling(64)),
+    )
     step("atlas, lengths 2 and 4", lambda: survey(calib, (2, 4)))
     parameters = sum(p.numel() for p in model.decoder.blocks.parameters())
     flops = 2 * parameters * stop / layers * windows.ids.numel()

@@ -39,7 +39,6 @@ from ghostlab.analysis.atlas import survey
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
-from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.lm import Model
 from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
@@ -192,8 +191,7 @@ def inference_part(options: argparse.Namespace) -> Part:
     ids = held_out.ids[:8]
     prefill: Sides = {name: (lambda hf=variant.hf: forward(hf, ids)) for name, variant in variants.items()}
     decode: Sides = {
-        name: (lambda v=variant: generate(v, "The history of the lighthouse begins", new_tokens=48))
-        for name, variant in variants.items()
+        name: (lambda hf=variant.hf: decoded(hf, ids[:1, :8])) for name, variant in variants.items()
     }
     for work in (*prefill.values(), *decode.values()):
         work()
@@ -246,6 +244,13 @@ def ratio(whole: float, part: float) -> float:
 def forward(hf: Any, ids: Tensor) -> None:
     """A plain forward pass, head included."""
     hf(ids, use_cache=False)
+
+
+def decoded(hf: Any, ids: Tensor) -> None:
+    """48 greedy tokens behind a prompt of eight."""
+    hf.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=48, min_new_tokens=48, do_sample=False
+    )
 
 
 def run_to(model: Model, windows: Windows, stop: int) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ghostlab.evaluation.perplexity import perplexity
     from ghostlab.lab import Lab, run
     from ghostlab.model.load import load_model
+    from ghostlab.probes import Alteration
     from ghostlab.progress import CancelToken, Progress
     from ghostlab.pruning import select
     from ghostlab.recovery import apply, fit, load_recovered
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ghostlab.text.corpora import load_text
 
 _HOMES = {
+    "Alteration": "probes",
     "Atlas": "atlas",
     "Block": "cut",
     "CancelToken": "progress",
@@ -52,6 +54,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Alteration",
     "Atlas",
     "Block",
     "CancelToken",

@@ -71,7 +71,18 @@ def _operators(fit: Fit, calib: Calibration, measured: Measured) -> list[Operato
             continue
         ours = not fitted.first_apart
         seen, held_out = train[block].all(first=ours), measured.moments[block].all(first=ours)
-        reports.append(describe(block, standin.map, seen, held_out, fitted.ridge or 0.0))
+        sample, tokenizer = measured.samples[block], calib.model.tokenizer
+        reports.append(
+            describe(
+                block,
+                standin.map,
+                seen,
+                held_out,
+                ridge=fitted.ridge or 0.0,
+                sample=sample,
+                tokenizer=tokenizer,
+            )
+        )
     return reports
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ghostlab.assembly import (
@@ -21,18 +20,21 @@ from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import memory_errors
-from ghostlab.evaluation.generate import OnGenerations, OnText, Sampling, generate
+from ghostlab.evaluation.generate import OnGenerations, OnText
+from ghostlab.generations import Generation
 from ghostlab.measure import measure
 from ghostlab.model.export import pack, unpack
 from ghostlab.model.lm import Model
+from ghostlab.probes import Alteration, Probe
+from ghostlab.probing import probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import resolve as resolve_criterion
-from ghostlab.records import Baseline, Generation
+from ghostlab.records import Baseline
 from ghostlab.recovery.fitting import apply
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.steps import decide, fit_all
+from ghostlab.steps import continue_all, decide, fit_all, timed
 from ghostlab.workbench import Workbench
 
 OnResult = Callable[[RunResult], None]
@@ -78,8 +80,8 @@ class Lab:
             result, variants = self._measure(config, model, steps.part(0.05, 0.85))
             keep = on_result or (lambda _: None)
             keep(result)
-            with _timed(result.timings, "generate"):
-                generations = _generate(
+            with timed(result.timings, "generate"):
+                generations = continue_all(
                     config,
                     variants,
                     steps.part(0.85, 1.0),
@@ -128,7 +130,20 @@ class Lab:
             variants = {"original": model, "pruned": model.without(cut)}
             for run in result.runs:
                 variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
-            return _generate(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
+            return continue_all(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
+
+    def probe(
+        self,
+        result: RunResult,
+        label: str,
+        *asked: Alteration,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> list[Probe]:
+        """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
+        steps = Progress(progress, cancel)
+        return probe(self._bench, result, label, asked, progress=steps, on_text=on_text)
 
     def atlas(
         self,
@@ -164,22 +179,22 @@ class Lab:
     ) -> tuple[RunResult, dict[str, Model]]:
         """Calibrate, cut, fit, evaluate; the result so far, and every variant by name."""
         clock: dict[str, float] = {}
-        with _timed(clock, "text"):
+        with timed(clock, "text"):
             text = self._bench.text(config.text, progress.part(0.0, 0.02))
             other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
             held_out = self._bench.held_out(config, model, other)
             calib = self._bench.calibration(config, model, text)
-        with _timed(clock, "calibrate"):
+        with timed(clock, "calibrate"):
             cut, selection = decide(config, calib, progress.part(0.04, 0.3))
             calib.moments(cut, progress.part(0.3 if selection else 0.04, 0.55))
-        with _timed(clock, "fit"):
+        with timed(clock, "fit"):
             fits = fit_all(config, calib, cut, progress.part(0.55, 0.62))
         pruned = apply(model, cut)
         variants = {"original": model, "pruned": pruned}
         variants |= {f.label: apply(model, cut, f) if f.standins else pruned for f in fits}
-        with _timed(clock, "evaluate"):
+        with timed(clock, "evaluate"):
             measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
-        with _timed(clock, "analyse"):
+        with timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
             runs = [recovery_run(f, index, calib, measured) for index, f in steps]
         result = RunResult(
@@ -207,32 +222,3 @@ def run(
 ) -> RunResult:
     """Run a configuration in a lab of its own; see :meth:`Lab.run`."""
     return Lab(settings).run(config, progress=progress, cancel=cancel)
-
-
-def _generate(
-    config: RunConfig,
-    variants: dict[str, Model],
-    progress: Progress,
-    on_text: OnText | None,
-    on_generations: OnGenerations | None,
-) -> list[Generation]:
-    """Each variant's continuation of the prompt, one after the other."""
-    if config.new_tokens == 0:
-        return []
-    return generate(
-        variants,
-        config.prompt,
-        Sampling(config.new_tokens, config.temperature, config.top_p, config.seed),
-        prompt_format=config.prompt_format,
-        on_text=on_text,
-        on_generations=on_generations,
-        progress=progress,
-    )
-
-
-@contextmanager
-def _timed(clock: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the seconds of the body to ``clock``."""
-    begun = time.perf_counter()
-    yield
-    clock[stage] = round(time.perf_counter() - begun, 3)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ghostlab.analysis.boundary import BoundaryErrors
+from ghostlab.analysis.sample import TokenSample
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
@@ -27,6 +28,7 @@ class Measured:
         recovered: Scores of each fit, in order.
         boundary: For each fit, a report per block.
         moments: Held-out moments per block.
+        samples: Some held-out tokens with their states around each block.
         added: Parameters that each recovered model has more than the pruned one.
     """
 
@@ -35,6 +37,7 @@ class Measured:
     recovered: Sequence[Scores]
     boundary: Sequence[Sequence[BoundaryReport]]
     moments: dict[Block, BlockMoments]
+    samples: dict[Block, TokenSample]
     added: Sequence[int]
 
 
@@ -61,6 +64,7 @@ def measure(
     board = Scoreboard(model, distinct)
     errors = [[BoundaryErrors() for _ in cut] for _ in fits]
     moments = {block: BlockMoments.empty(block, 1, model.width, model.device) for block in cut}
+    samples = {block: TokenSample(held_out.windows.ids) for block in cut}
     # each stand-in alone, on the original's states: what it makes of one block is not to depend on others
     alone = [{block: _alone(model, f, block) for block in cut} for f in fits]
     edges = {edge for block in cut for edge in (block.start, block.stop)}
@@ -72,6 +76,7 @@ def measure(
         for number, block in enumerate(cut):
             before, behind = states[block.start], states[block.stop]
             moments[block].add(before, behind, fold[batch.rows])
+            samples[block].add(batch.rows, before, behind)
             for per_block, variants_alone in zip(errors, alone, strict=True):
                 variant = variants_alone[block]
                 start = states[variant.first_change]
@@ -88,6 +93,7 @@ def measure(
             for per_block, f in zip(errors, fits, strict=True)
         ],
         moments,
+        samples,
         [variant.parameters - pruned.parameters for variant in recovered],
     )
 

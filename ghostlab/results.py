@@ -17,10 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
+from ghostlab.generations import Generation
+from ghostlab.probes import Probe
 from ghostlab.records import (
     Baseline,
     CutInfo,
-    Generation,
     Metric,
     ModelInfo,
     RecoveryRun,
@@ -51,6 +52,7 @@ class RunResult:
     versions: dict[str, str]
     selection: SelectionInfo | None = None
     generations: list[Generation] = field(default_factory=list)
+    probes: list[Probe] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     created: str = ""
     schema: int = SCHEMA

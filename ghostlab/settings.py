@@ -25,12 +25,19 @@ class Limits:
     waiting_jobs: int = 16
     kept_results: int = 32
     kept_models: int = 2
+    upload_bytes: int = 20_000_000
     local_paths: bool = True
     hub_models: bool = True
 
 
 PUBLIC_LIMITS = Limits(
-    tokens=131_072, new_tokens=128, waiting_jobs=16, kept_results=64, kept_models=1, local_paths=False
+    tokens=131_072,
+    new_tokens=128,
+    waiting_jobs=16,
+    kept_results=64,
+    kept_models=1,
+    upload_bytes=1_000_000,
+    local_paths=False,
 )
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from ghostlab.errors import ConfigError
 
@@ -60,12 +60,12 @@ class RecoverySpec:
     options: tuple[tuple[str, str], ...] = field(default=())
 
     def __str__(self) -> str:
-        return ",".join([self.method, *(f"{name}={value}" for name, value in self._given())])
+        return ",".join([self.method, *(f"{name}={value}" for name, value in self.given.items())])
 
     @property
     def label(self) -> str:
         """Name for tables and legends: the method, and what was asked of it."""
-        return ", ".join([self.method, *(f"{name} {value}" for name, value in self._given())])
+        return ", ".join([self.method, *(f"{name} {value}" for name, value in self.given.items())])
 
     def option(self, name: str, default: str) -> str:
         """The value of a further option."""
@@ -79,10 +79,12 @@ class RecoverySpec:
             ridge=ridge if self.ridge == "auto" else self.ridge,
         )
 
-    def _given(self) -> list[tuple[str, Any]]:
-        given: list[tuple[str, Any]] = [] if self.rank is None else [("rank", self.rank)]
-        given += [] if self.ridge == "auto" else [("ridge", self.ridge)]
-        return [*given, *self.options]
+    @property
+    def given(self) -> dict[str, str]:
+        """Everything that is asked of the method, rank and ridge included, as text."""
+        rank = {} if self.rank is None else {"rank": str(self.rank)}
+        ridge = {} if self.ridge == "auto" else {"ridge": self.ridge}
+        return {**rank, **ridge, **dict(self.options)}
 
     @classmethod
     def of(cls, method: str, options: Mapping[str, str]) -> RecoverySpec:

@@ -1,11 +1,18 @@
-"""The steps of a run that decide what is cut and what takes its place."""
+"""The steps of a run: what is cut, what takes its place, what the variants then write."""
 
 from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut, parse_cut
+from ghostlab.evaluation.generate import OnGenerations, OnText, Sampling, generate
+from ghostlab.generations import Generation
+from ghostlab.model.lm import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.selection import score
 from ghostlab.records import SelectionInfo
@@ -31,3 +38,32 @@ def fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress)
         fit(calib, cut, spec, order=config.order, progress=progress.part(i * share, (i + 1) * share))
         for i, spec in enumerate(specs)
     ]
+
+
+def continue_all(
+    config: RunConfig,
+    variants: dict[str, Model],
+    progress: Progress,
+    on_text: OnText | None,
+    on_generations: OnGenerations | None,
+) -> list[Generation]:
+    """Each variant's continuation of the prompt, one after the other."""
+    if config.new_tokens == 0:
+        return []
+    return generate(
+        variants,
+        config.prompt,
+        Sampling(config.new_tokens, config.temperature, config.top_p, config.seed),
+        prompt_format=config.prompt_format,
+        on_text=on_text,
+        on_generations=on_generations,
+        progress=progress,
+    )
+
+
+@contextmanager
+def timed(clock: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the seconds of the body to ``clock``."""
+    begun = time.perf_counter()
+    yield
+    clock[stage] = round(time.perf_counter() - begun, 3)

@@ -59,7 +59,7 @@ class Workbench:
 
     def calibration(self, config: RunConfig, model: Model, text: Text) -> Calibration:
         """The calibration of ``model`` on ``text``; runs that differ in the cut share its passes."""
-        key = (model.fingerprint, text.name, config.sequences, config.length, config.bos, config.seed)
+        key = (model.fingerprint, config.text, config.sequences, config.length, config.bos, config.seed)
         calib = _recall(
             self._calibrations,
             key,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
+from ghostlab.analysis.directions import top_directions
+from ghostlab.analysis.leading import LEADING, WIDE, is_wide
+from ghostlab.analysis.plane import state_plane
+from ghostlab.analysis.sample import TokenSample
 from ghostlab.analysis.spectrum import cumulative_energy, reduced_rank_curve, svd_curve
 from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
@@ -12,12 +17,19 @@ from ghostlab.cut import Block
 from ghostlab.model.standin import AffineMap
 from ghostlab.records import OperatorReport
 
-MAP_SIZE = 96
+MAP_SIZE = 64
 """Heat maps are averaged down to at most this many tiles per side."""
 
 
 def describe(
-    block: Block, standin: AffineMap, train: Moments, held_out: Moments, ridge: float
+    block: Block,
+    standin: AffineMap,
+    train: Moments,
+    held_out: Moments,
+    *,
+    ridge: float,
+    sample: TokenSample | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> OperatorReport:
     """Decompose the map of ``standin``.
 
@@ -26,13 +38,16 @@ def describe(
         standin: The fitted map.
         train, held_out: Moments of calibration and held-out tokens at the block.
         ridge: Ridge of the fit, relative to the mean diagonal of G.
+        sample: Held-out tokens to look at one by one; without them there is no plane and no token is named.
+        tokenizer: Reads them.
     """
     matrix = standin.matrix().to(train.gram.device)
     bias = None if standin.bias is None else standin.bias.double().to(matrix.device)
     seen = train if bias is None else train.centred()
     added = ridge * float(seen.gram.trace()) / seen.width
     symmetric, antisymmetric = split(matrix)
-    eigenvalues = torch.linalg.eigvals(matrix) + 1
+    wide = is_wide(seen.width)
+    eigenvalues = torch.linalg.eigvals(matrix[:0, :0] if wide else matrix) + 1
     values, curve = svd_curve(matrix, bias, train, held_out)
     best_curve = reduced_rank_curve(matrix, bias, train, held_out)
     tile = -(-seen.width // MAP_SIZE)
@@ -45,11 +60,20 @@ def describe(
         eigenvalues_real=short(eigenvalues.real),
         eigenvalues_imag=short(eigenvalues.imag),
         singular_values=short(values),
-        cumulative_energy=short(cumulative_energy(values)),
+        cumulative_energy=short(cumulative_energy(values, float(matrix.square().sum()) if wide else None)),
         truncated_svd=curve,
         reduced_rank=best_curve,
         bias_norm=0.0 if bias is None else float(bias.norm()),
+        directions=top_directions(standin, train, sample, tokenizer),
+        plane=None if sample is None else state_plane(sample, standin),
+        notes=[_WIDE_NOTE] if wide else [],
     )
+
+
+_WIDE_NOTE = (
+    f"The map has more than {WIDE:,} channels: its eigenvalues were left out, and only the leading {LEADING} "
+    "directions were computed, because all of them would take minutes."
+)
 
 
 def tiles(matrix: Tensor, tile: int) -> list[list[float]]:

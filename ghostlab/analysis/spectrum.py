@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ghostlab.analysis.leading import LEADING, output_directions, singular
 from ghostlab.calibration.moments import Moments
 from ghostlab.records import RankCurve
-from ghostlab.recovery.lowrank import output_directions
 
 MOST_POINTS = 48
 
@@ -17,6 +17,8 @@ def svd_curve(
 ) -> tuple[Tensor, RankCurve]:
     """Singular values of M, and the explained share of its truncated SVD at ranks 0 .. C.
 
+    Of a wide map only the leading singular values are computed; its curve leaps from there to the full rank.
+
     Args:
         matrix: M, [C, C], float64.
         bias: b, or ``None``; given, each rank has the bias that belongs to it.
@@ -24,37 +26,48 @@ def svd_curve(
         held_out: Moments of held-out tokens.
 
     Returns:
-        Singular values [C], descending, and the curve at a thinned set of ranks.
+        Singular values, descending, and the curve at a thinned set of ranks.
     """
-    left, values, right = torch.linalg.svd(matrix)
-    return values, _curve(left * values, right.T, bias, train, held_out)
+    left, values, right = singular(matrix, LEADING)
+    return values, _curve(left * values, right.T, bias, train, held_out, whole=matrix)
 
 
 def reduced_rank_curve(matrix: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
     """The same for reduced-rank regression, M_r = M V_r V_r': the best of each rank for the activations."""
     seen = train if bias is None else train.centred()
     # R itself for a least-squares M, where G M = R; see recovery.linear.fit_matrix for all others
-    directions = output_directions(matrix, 2 * seen.cross - seen.gram @ matrix)
-    return _curve(matrix @ directions, directions, bias, train, held_out)
+    directions = output_directions(matrix, 2 * seen.cross - seen.gram @ matrix, LEADING)
+    return _curve(matrix @ directions, directions, bias, train, held_out, whole=matrix)
 
 
-def _curve(down: Tensor, up: Tensor, bias: Tensor | None, train: Moments, held_out: Moments) -> RankCurve:
-    """Explained share of M_r = sum_{i<=r} d_i u_i', columns of ``down`` and orthonormal ``up`` [C, C].
+def _curve(
+    down: Tensor,
+    up: Tensor,
+    bias: Tensor | None,
+    train: Moments,
+    held_out: Moments,
+    *,
+    whole: Tensor,
+) -> RankCurve:
+    """Explained share of M_r = sum_{i<=r} d_i u_i', columns of ``down`` and orthonormal ``up`` [C, r].
 
     The error at rank r is t - sum_{i<=r} (2 d_i'R u_i - d_i'G d_i): one product gives the whole curve. With a
-    bias, X and D are first taken about the training mean, where the bias of each rank is zero.
+    bias, X and D are first taken about the training mean, where the bias of each rank is zero. Where not all
+    directions are given, the last point is that of M itself, ``whole``.
     """
     x, change = train.x / train.count, train.change / train.count
     gaps = (train.total, held_out.total)
     if bias is not None:
         train, held_out = train.about(x, change), held_out.about(x, change)
-    ranks = thin(down.shape[0])
+    ranks, partial = thin(down.shape[1]), down.shape[1] < len(whole)
     at = torch.tensor(ranks, device=down.device)
     shares = []
     for moments, gap in zip((train, held_out), gaps, strict=True):
         gain = ((2 * moments.cross @ up - moments.gram @ down) * down).sum(0).cumsum(0)
-        error = moments.total - torch.cat([gain.new_zeros(1), gain])
-        shares.append((1 - error[at] / gap).tolist() if gap else [0.0] * len(ranks))
+        error = (moments.total - torch.cat([gain.new_zeros(1), gain]))[at].tolist()
+        error += [moments.residual(whole)] if partial else []
+        shares.append([1 - each / gap if gap else 0.0 for each in error])
+    ranks += [len(whole)] if partial else []
     return RankCurve(ranks, explained=shares[1], explained_train=shares[0])
 
 
@@ -64,8 +77,8 @@ def thin(width: int) -> list[int]:
     return sorted({0, 1, width, *(int(step) for step in steps.round())})
 
 
-def cumulative_energy(values: Tensor) -> Tensor:
-    """Share of ||M||_F^2 in the first r singular values, for r = 1 .. C."""
+def cumulative_energy(values: Tensor, whole: float | None = None) -> Tensor:
+    """Share of ||M||_F^2 (``whole``; default that of all ``values``) in the first r singular values."""
     energy = values.square()
-    whole = energy.sum()
+    whole = float(energy.sum()) if whole is None else whole
     return energy.cumsum(0) / whole if whole else torch.ones_like(energy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,9 +18,9 @@ from ghostlab.errors import memory_errors
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import Form, encode, format_of
 from ghostlab.evaluation.surprise import departure, describe, judge
+from ghostlab.generations import Generation
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-from ghostlab.records import Generation
 
 OnText = Callable[[str, str], None]
 """Called with a variant's name and its whole continuation so far."""
@@ -51,6 +51,7 @@ def generate(
     sampling: Sampling,
     *,
     prompt_format: PromptFormat = "auto",
+    only: Collection[str] | None = None,
     on_text: OnText | None = None,
     on_generations: OnGenerations | None = None,
     progress: Progress = SILENT,
@@ -62,6 +63,7 @@ def generate(
         prompt: Text to continue or to answer; not part of the result.
         sampling: How many tokens, and how they are chosen.
         prompt_format: See :func:`~ghostlab.evaluation.prompt.format_of`.
+        only: Variants that write; default all of them. The original judges even if it does not write.
         on_text: Given each continuation as it grows.
         on_generations: Given what is finished so far, after each variant.
         progress: Told of each token.
@@ -77,8 +79,10 @@ def generate(
     with memory_errors("Lower new_tokens or shorten the prompt."), torch.no_grad():
         writer = _Writer(original, ids, {model.first_change for model in variants.values()}, sampling)
         made: list[Generation] = []
-        for number, (name, model) in enumerate(variants.items()):
-            part = progress.part(number / len(variants), (number + 1) / len(variants))
+        writers = [name for name in variants if only is None or name in only]
+        for number, name in enumerate(writers):
+            model = variants[name]
+            part = progress.part(number / len(writers), (number + 1) / len(writers))
             heard = None if on_text is None else partial(on_text, name)
             written = writer.write(model, heard, part, f"Generating: {name}")
             made.append(writer.judged(name, model, written, form))

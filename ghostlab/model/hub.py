@@ -5,7 +5,6 @@ Only safetensors are ever fetched. A model that is already in the hub's cache ne
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 from ghostlab.errors import GatedModelError, GhostlabError, ModelError, ModelNotFoundError
 from ghostlab.model.memory import as_size, check_disk
 from ghostlab.progress import SILENT, Progress
-
-HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 _DESCRIPTION = ["*.json", "*.model", "*.txt", "*.jinja"]
 _WEIGHTS = ["model*.safetensors"]

@@ -15,7 +15,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from ghostlab.errors import (
     GhostlabError,
     ModelError,
-    ModelNotFoundError,
     UnsupportedModelError,
     memory_errors,
 )
@@ -23,10 +22,11 @@ from ghostlab.model.catalog import EMBEDDED, embedded_gguf
 from ghostlab.model.device import pick_device, pick_dtype
 from ghostlab.model.folder import Place, check_tokenizer_files, check_weight_files, read_config
 from ghostlab.model.gguf import convert
-from ghostlab.model.hub import HUB_ID, fetch
+from ghostlab.model.hub import fetch
 from ghostlab.model.lm import Model
 from ghostlab.model.memory import check_memory
 from ghostlab.model.quiet import quiet_transformers
+from ghostlab.model.source import kind_of
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
 
@@ -72,30 +72,6 @@ def load_model(
     if ignored:
         notes.append(f"{ignored} tensors of the checkpoint belong to no part of this architecture")
     return Model(hf, tokenizer, name=place.name, note="; ".join(notes))
-
-
-def kind_of(source: str, settings: Settings) -> str:
-    """What ``source`` names: ``embedded``, ``gguf``, ``folder`` or ``hub``.
-
-    Where local paths are not allowed nothing on disk is looked at, so that no answer tells what is there.
-
-    Raises:
-        ModelNotFoundError: If it can be none of them, or this host does not allow its kind.
-    """
-    if source == EMBEDDED:
-        return "embedded"
-    path = Path(source).expanduser()
-    looks_local = source.endswith(".gguf") or not HUB_ID.fullmatch(source) or source.startswith(".")
-    if settings.limits.local_paths and (looks_local or path.exists()):
-        return "gguf" if path.suffix == ".gguf" else "folder"
-    if looks_local:
-        raise ModelNotFoundError(
-            f"'{source}' is not a hub id, and this server reads no local files.",
-            "Give org/name, or 'embedded'.",
-        )
-    if not settings.limits.hub_models:
-        raise ModelNotFoundError("This server fetches no models from the hub.", "Use 'embedded'.")
-    return "hub"
 
 
 def _locate(

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import boundary, operator, perplexity, selection, sentences, spectrum
+from ghostlab.plots import boundary, insight, operator, perplexity, probes, selection, sentences, spectrum
+from ghostlab.plots.style import Role
+from ghostlab.probes import FACTORS
 from ghostlab.records import OperatorReport
 from ghostlab.results import RunResult
 
@@ -38,7 +40,7 @@ def sections(result: RunResult) -> list[Section]:
         made.append(Section("Choice of blocks", [panel]))
     if result.runs:
         made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
-    return [*made, *_operators(result)]
+    return [*made, *_operators(result), *_probed(result)]
 
 
 def _likelihood(result: RunResult) -> Section:
@@ -76,7 +78,7 @@ def _operators(result: RunResult) -> list[Section]:
         rows = operator.reports(result.runs, block)
         if not rows:
             continue
-        panels = [panel for role, report in rows for panel in _operator(role.name, role.colour, report)]
+        panels = [panel for role, report in rows for panel in _operator(role, report)]
         cost = sentences.symmetry_cost(result.runs, block)
         panels.append(Panel("What symmetry costs", cost, [operator.symmetry_cost(result.runs, block)]))
         made.append(Section(f"The fitted map{_of_block(result, block)}", panels))
@@ -84,7 +86,8 @@ def _operators(result: RunResult) -> list[Section]:
     return made
 
 
-def _operator(name: str, colour: str, report: OperatorReport) -> list[Panel]:
+def _operator(role: Role, report: OperatorReport) -> list[Panel]:
+    name, colour = role.name, role.colour
     maps = [operator.heat_map(report, "symmetric"), operator.heat_map(report, "antisymmetric")]
     return [
         Panel(f"S and A of {name}", sentences.heat_map(report), maps),
@@ -92,7 +95,21 @@ def _operator(name: str, colour: str, report: OperatorReport) -> list[Panel]:
         Panel(
             f"Eigenvalues of {name}", sentences.eigenvalues(report), [operator.eigenvalues(report, colour)]
         ),
+        *_closer(role, report),
     ]
+
+
+def _closer(role: Role, report: OperatorReport) -> list[Panel]:
+    """What the map does to single directions and tokens, where that was recorded."""
+    panels = []
+    if report.directions:
+        bars = insight.directions(report, role.colour)
+        panels.append(Panel(f"Top directions of {role.name}", sentences.directions(report), [bars]))
+    if report.plane:
+        planes = [insight.state_plane(report, role), insight.state_plane(report, role, "massive")]
+        words = sentences.state_plane(report)
+        panels.append(Panel(f"States recovered by {role.name}: ordinary, massive", words, planes))
+    return panels
 
 
 def _spectrum(result: RunResult, block: int) -> Section:
@@ -107,6 +124,22 @@ def _spectrum(result: RunResult, block: int) -> Section:
         )
     ]
     return Section(f"Spectrum and rank{_of_block(result, block)}", panels)
+
+
+def _probed(result: RunResult) -> list[Section]:
+    """What altered maps did to the model, where any were measured."""
+    panels = []
+    for run in result.runs:
+        found = [probe for probe in result.probes if probe.label == run.label]
+        if any(probe.alteration.rank is None for probe in found):
+            words = sentences.strengths(result, run) + sentences.parts(result, run)
+            panels.append(
+                Panel(f"Parts and strengths of {run.label}", words, [probes.strengths(result, run)])
+            )
+        if any(probes.by_rank(result, run, factor) for factor in FACTORS):
+            drawn = [probes.ranks(result, run), probes.ranks(result, run, "kl")]
+            panels.append(Panel(f"Ranks of {run.label}, measured", sentences.ranks(result, run), drawn))
+    return [Section("Altered maps in the model", panels)] if panels else []
 
 
 def _of_block(result: RunResult, block: int) -> str:

@@ -33,7 +33,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
     reach = style.symmetric_range(*maps.values())
     letter = _PARTS[part][0]
     channels = np.arange(len(shown)) * report.tile
-    value = f"mean of {report.tile} × {report.tile} entries" if report.tile > 1 else "entry"
+    tiled = f"means of {report.tile} × {report.tile} entries" if report.tile > 1 else "entries"
     heat = go.Heatmap(
         z=shown,
         x=channels,
@@ -42,7 +42,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
         zmax=reach,
         colorscale=style.DIVERGING,
         colorbar={
-            "title": {"text": f"entries of {letter}", "side": "top", "font": {"size": 12}},
+            "title": {"text": f"{letter}, {tiled}", "side": "top", "font": {"size": 12}},
             "orientation": "h",
             "y": 1.01,
             "yanchor": "bottom",
@@ -53,11 +53,11 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "nticks": 4,
             "tickangle": 0,
         },
-        hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.2e}}<extra>{value}</extra>",
+        hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.2e}}<extra>{tiled}</extra>",
     )
     return style.figure(
         [heat],
-        height=430,
+        height=410,
         x={"title": "to channel", "constrain": "domain", "showgrid": False},
         y={
             "title": "from channel",
@@ -88,7 +88,7 @@ def energy_split(report: OperatorReport) -> go.Figure:
         if wide
         else {
             "title": "energy as a share of that of M",
-            "range": style.share_range(values),
+            "range": style.share_range(values, room=0.32),
             "tickformat": ".0%",
         }
     )
@@ -175,7 +175,7 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
     )
     return style.figure(
         [circle, dots],
-        height=430,
+        height=380,
         x={"title": "real part", "constrain": "domain", "range": _around(real)},
         y={
             "title": "imaginary part",

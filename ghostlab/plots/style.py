@@ -197,12 +197,15 @@ def bar_texts(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def share_range(shares: Iterable[float], whole: bool = False) -> list[float]:
-    """Axis range for bars of shares with their texts; up to 100 % at least when ``whole``."""
+def share_range(shares: Iterable[float], whole: bool = False, room: float = 0.2) -> list[float]:
+    """Axis range for bars of shares with their texts; up to 100 % at least when ``whole``.
+
+    ``room`` is the part of the bars' reach that texts need beyond it on a narrow screen.
+    """
     known = [0.0, *finite(shares), *([1.0] if whole else [])]
     low, high = min(known), max(known)
-    room = 0.16 * ((high - low) or 1.0)
-    return [low - (room if low < 0 else 0.0), high + room]
+    beyond = room * ((high - low) or 1.0)
+    return [low - (beyond if low < 0 else 0.0), high + beyond]
 
 
 def key(label: str, like: go.Scatter) -> go.Scatter:

@@ -11,8 +11,8 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
+from ghostlab.generations import Generation, Token
 from ghostlab.plots.formats import MINUS, number, percent, plural
-from ghostlab.records import Generation, Token
 
 CSS = Path(__file__).with_name("tokens.css")
 FACTORS = (2, 10, 100)

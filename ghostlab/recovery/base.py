@@ -81,7 +81,4 @@ class Method:
 
     def check(self, spec: RecoverySpec) -> None:
         """Raise ConfigError if the spec asks for what this method does not have."""
-        asked = {**({} if spec.rank is None else {"rank": str(spec.rank)}), **dict(spec.options)}
-        if spec.ridge != "auto":
-            asked["ridge"] = spec.ridge
-        check_options(self.name, self.options, asked)
+        check_options(self.name, self.options, spec.given)

@@ -13,6 +13,7 @@ from ghostlab.text import embedded
 from ghostlab.text.documents import Text, divide
 from ghostlab.text.files import SUFFIXES, read_file
 from ghostlab.text.hub import PREFIX, HubText, read_hub
+from ghostlab.text.uploads import UPLOAD, find
 
 PASTE = "paste:"
 
@@ -43,7 +44,7 @@ def load_text(
     """Load a text and divide it into a calibration and a held-out part.
 
     Args:
-        source: ``wikipedia``, ``stories``, ``novels``; a .txt, .jsonl or .parquet file;
+        source: ``wikipedia``, ``stories``, ``novels``; a .txt, .md, .jsonl, .csv or .parquet file;
             ``hf:dataset/config:split:column``; or ``paste:`` followed by the text itself.
         settings: Host settings; read from the environment when not given.
         progress: Told how much has been read; a stop is obeyed between documents.
@@ -77,13 +78,16 @@ def _open(source: str, settings: Settings) -> tuple[str, str, str, Iterable[str]
     if source.startswith(PREFIX):
         spec = HubText.parse(source)
         return source, source.removeprefix(PREFIX), "see the data set's page", read_hub(spec)
+    if source.startswith(UPLOAD):
+        path = find(source, settings)
+        return path.name, path.name, "your own file", read_file(path)
     if not settings.limits.local_paths:
         raise TextError(
             f"'{source}' is not a text that this server offers.",
             f"Use {', '.join(CORPORA)}, {PREFIX}dataset:split, or paste the text.",
         )
     path = Path(source).expanduser()
-    if not path.exists() and path.suffix not in SUFFIXES:
+    if not path.exists() and path.suffix.lower() not in SUFFIXES:
         raise TextError(
             f"There is no text '{source}'.",
             f"Use {', '.join(CORPORA)}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",

@@ -1,4 +1,4 @@
-"""Documents of a local file: plain text, JSON lines or Parquet."""
+"""Documents of a local file: plain text, Markdown, JSON lines, CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.csv as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from ghostlab.errors import TextError
 
 COLUMN = "text"
-SUFFIXES = (".txt", ".jsonl", ".parquet")
+SUFFIXES = (".txt", ".md", ".jsonl", ".csv", ".parquet")
 
 
 def read_file(path: Path) -> Iterator[str]:
-    """The documents of ``path``: a .txt is one, a .jsonl or .parquet has one per row.
+    """The documents of ``path``: a .txt or .md is one, all others have one per row.
 
     Raises:
         TextError: If the file is missing, of another kind, damaged, or has no column that holds the text.
     """
     if not path.is_file():
-        raise TextError(f"There is no file {path}.", "Give the path of a .txt, .jsonl or .parquet file.")
-    if path.suffix not in SUFFIXES:
+        raise TextError(f"There is no file {path}.", f"Give the path of a {', '.join(SUFFIXES)} file.")
+    if path.suffix.lower() not in SUFFIXES:
         raise TextError(
             f"{path.name} is not a kind of text file that is read.", f"Use {', '.join(SUFFIXES)}."
         )
-    reader = {".txt": _text, ".jsonl": _json_lines, ".parquet": _parquet}[path.suffix]
+    readers = {".txt": _text, ".md": _text, ".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
     try:
-        yield from reader(path)
+        yield from readers[path.suffix.lower()](path)
     except UnicodeDecodeError as error:
         raise TextError(
             f"{path.name} is not UTF-8 (byte {error.start}).", "Save it as UTF-8, for example with iconv."
@@ -92,10 +93,26 @@ def _object(line: str, name: str, number: int) -> dict[str, Any]:
     return row
 
 
+def _csv(path: Path) -> Iterator[str]:
+    lines = pc.ParseOptions(newlines_in_values=True)
+    with pc.open_csv(path, parse_options=lines) as table:
+        names = table.schema.names
+        # types are guessed from the values: a column of that name is text, whatever its first rows hold
+        column = COLUMN if COLUMN in names else pick_column(names, _textual(table.schema), path.name)
+    wanted = pc.ConvertOptions(include_columns=[column], column_types={column: pa.string()})
+    with pc.open_csv(path, parse_options=lines, convert_options=wanted) as table:
+        for batch in table:
+            yield from (str(value) for value in batch.column(0).to_pylist() if value is not None)
+
+
 def _parquet(path: Path) -> Iterator[str]:
     with pq.ParquetFile(path) as table:
         schema = table.schema_arrow
-        textual = [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
-        column = pick_column(schema.names, textual, path.name)
+        column = pick_column(schema.names, _textual(schema), path.name)
         for batch in table.iter_batches(batch_size=256, columns=[column]):
             yield from (str(value) for value in batch.column(0).to_pylist() if value is not None)
+
+
+def _textual(schema: Any) -> list[str]:
+    """Names of the columns that hold strings."""
+    return [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]

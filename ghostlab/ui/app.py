@@ -13,7 +13,7 @@ from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import api, present, registry, sidebar, theme
+from ghostlab.ui import api, picker, present, registry, sidebar, theme
 from ghostlab.ui.events import Events, Shell
 from ghostlab.ui.service import Laboratory, Service
 from ghostlab.ui.tabs import TABS
@@ -35,7 +35,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
-        controls = sidebar.build(settings)
+        controls = sidebar.build(settings, service.example)
         gr.HTML(present.header(), elem_id="header")
         lacking = registry.missing()
         gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
@@ -58,19 +58,19 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
         api.expose(service)  # first, so that its names are free
         Events(service, controls, tabs, shell).bind(demo)
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
-    return demo, _launch_arguments()
+    return demo, _launch_arguments(settings)
 
 
-def _launch_arguments() -> dict[str, Any]:
+def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS, tokens.CSS],
+        "css_paths": [theme.CSS, picker.CSS, tokens.CSS],
         "share": False,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,
         "show_error": False,
-        "max_file_size": "1mb",
+        "max_file_size": settings.limits.upload_bytes,
         "max_threads": 80,  # each open page that follows a job sleeps in one
         "footer_links": ["api"],
         "strict_cors": True,

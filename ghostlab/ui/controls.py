@@ -9,12 +9,12 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of
+from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.spec import GROUPS
-from ghostlab.ui import explain, registry
+from ghostlab.ui import explain, operators, picker, registry, uploads
+from ghostlab.ui.picker import BY_CRITERION, BY_HAND
 
 FIRST_CRITERION = "streamline"
-BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 NUMBERS = {
     "sequences": "Sequences",
     "length": "Length",
@@ -30,70 +30,72 @@ NUMBERS = {
 
 
 @dataclass(frozen=True)
-class Explained:
-    """What is said of criteria: a box that shows when one chooses, the chosen one's words, those of all."""
+class Cut:
+    """How the blocks to drop are named.
 
-    box: gr.Column
-    chosen: gr.Markdown
-    all: gr.Markdown
+    Attributes:
+        controls: The settings, by name.
+        picker: The model's blocks, to be clicked.
+        words: What is said of the chosen criterion.
+    """
+
+    controls: dict[str, Component]
+    picker: gr.HTML
+    words: gr.Markdown
 
 
-def what(default: RunConfig, settings: Settings) -> dict[str, Component]:
-    """Model and text."""
+def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], gr.UploadButton]:
+    """Model and text, and the button for a file of one's own."""
     paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
     files = ", a file" if settings.limits.local_paths else ""
-    return {
-        "model": gr.Dropdown(
-            registry.models(), value=default.model, label="Model", allow_custom_value=True,
-            info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
-        ),
-        "text": gr.Dropdown(
-            registry.texts(), value=default.text, label="Text", allow_custom_value=True,
-            info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
-            elem_id="text",
-        ),
-        **_pasted(),
-    }  # fmt: skip
-
-
-def _pasted() -> dict[str, Component]:
-    with gr.Accordion("Paste your own text instead", open=False):
-        return {
-            "pasted": gr.Textbox(
-                "", label="Pasted text", lines=5, max_lines=10, elem_id="pasted", max_length=2_000_000,
-                info="Used instead of the text above while it is not empty.",
-            )
-        }  # fmt: skip
-
-
-def cut(default: RunConfig) -> tuple[dict[str, Component], Explained]:
-    """Blocks by name or by criterion; one of the two is hidden. With the words on the criterion."""
-    chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
-    drop = gr.Textbox(
-        default.drop, label="Blocks to drop", info="start:stop, stop not included: 20:25 or 10:12, 20:25.",
-        max_lines=1, elem_id="drop",
+    model = gr.Dropdown(
+        registry.models(), value=default.model, label="Model", allow_custom_value=True,
+        info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
     )  # fmt: skip
-    select = gr.Dropdown(
-        [FIRST_CRITERION], value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select",
-        allow_custom_value=True, info="From the list; options behind it: shortgpt,convention=flat.",
+    text = gr.Dropdown(
+        registry.texts(), value=default.text, label="Text", allow_custom_value=True, elem_id="text",
+        info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
     )  # fmt: skip
-    count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
-    with gr.Column(visible=False, elem_id="criterion") as box:
-        words = _markdown("criterion-words")
-        with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
-            table = _markdown("criteria-words")
-    chooser.input(
-        by_kind, chooser, [drop, select, box, count], show_progress="hidden", queue=False,
+    with gr.Accordion("Use a text of your own", open=False, elem_id="own-text"):
+        upload = uploads.build(settings)
+        pasted = gr.Textbox(
+            "", label="Pasted text", lines=5, max_lines=10, elem_id="pasted", max_length=2_000_000,
+            info="Used instead of the text above while it is not empty.",
+        )  # fmt: skip
+    return {"model": model, "text": text, "pasted": pasted}, upload
+
+
+def cut(default: RunConfig, example: RunResult | None) -> Cut:
+    """Blocks by hand, on the picker or in words, or by criterion: one of the two is hidden."""
+    criteria = registry.criteria()
+    with gr.Group(elem_id="cut"):
+        chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
+        blocks = picker.build(default, example)
+        drop = gr.Textbox(
+            default.drop, label="Blocks to drop", max_lines=1, elem_id="drop",
+            info="The same in words, stop not included: 20:25 or 10:12, 27.",
+        )  # fmt: skip
+        select = gr.Dropdown(
+            list(criteria), value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select",
+            allow_custom_value=True, info="From the list; options behind it: shortgpt,convention=flat.",
+        )  # fmt: skip
+        count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
+        with gr.Column(visible=False, elem_id="criterion") as box:
+            words = _markdown("criterion-words", explain.criterion(criteria[FIRST_CRITERION]))
+            with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
+                _markdown("criteria-words", explain.criteria(criteria.values()))
+    chooser.change(
+        by_kind, chooser, [blocks, drop, select, box, count], show_progress="hidden", queue=False,
         api_visibility="private",
     )  # fmt: skip
-    controls: dict[str, Component] = {"chooser": chooser, "drop": drop, "select": select, "count": count}
-    return controls, Explained(box, words, table)
+    return Cut({"chooser": chooser, "drop": drop, "select": select, "count": count}, blocks, words)
 
 
 def by_kind(kind: str) -> list[Any]:
-    """What of drop, criterion, its words and the count is in sight."""
+    """How the picker reads clicks, and what of drop, criterion, its words and the count is in sight."""
     by_hand = kind == BY_HAND
     return [
+        gr.HTML(by_hand=by_hand),
         gr.Textbox(visible=by_hand),
         gr.Dropdown(visible=not by_hand),
         gr.Column(visible=not by_hand),
@@ -101,30 +103,16 @@ def by_kind(kind: str) -> list[Any]:
     ]
 
 
-def recovery(default: RunConfig) -> tuple[dict[str, Component], gr.Markdown]:
-    """Which operators to fit, by kind, and those that are typed; with the words on them.
-
-    Until the laboratory is loaded, ``recover`` holds those that are asked for.
-    """
-    specs = [str(spec) for spec in default.recover]
-    with gr.Group(elem_id="operators"):
-        named: dict[str, Component] = {
-            "recover": gr.CheckboxGroup(specs, value=specs, label="Recovery operators", elem_id="recover")
-        }
-        for group, title in GROUPS.items():
-            named[f"recover_{group}"] = gr.CheckboxGroup(
-                [], value=[], label=title, visible=False, elem_id=f"recover-{group}"
-            )
-        named["typed"] = gr.Textbox(
-            "", label="More operators, with options", max_lines=3, elem_id="typed",
-            placeholder="ghost,rank=64  affine,ridge=1e-3",
-        )  # fmt: skip
+def recovery(default: RunConfig) -> dict[str, Component]:
+    """Which operators to fit, by kind, and those that are typed; with the words on them."""
+    named = operators.build(default.recover)
     with gr.Accordion("What are these?", open=False, elem_id="operators-explained"):
-        return named, _markdown("operators-words")
+        _markdown("operators-words", explain.operators(registry.methods().values()))
+    return named
 
 
-def _markdown(elem_id: str) -> gr.Markdown:
-    return gr.Markdown(elem_id=elem_id, elem_classes="gl-explained", latex_delimiters=explain.LATEX)
+def _markdown(elem_id: str, text: str) -> gr.Markdown:
+    return gr.Markdown(text, elem_id=elem_id, elem_classes="gl-explained", latex_delimiters=explain.LATEX)
 
 
 def amounts(default: RunConfig) -> dict[str, Component]:

@@ -14,7 +14,8 @@ from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import picks, present
+from ghostlab.ui import picker as block_picker
+from ghostlab.ui import picks, present, probing, uploads
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
@@ -61,6 +62,9 @@ class Events:
         self.service = service
         self.sidebar = sidebar
         self.tabs = list(tabs.values())
+        self.by_title = tabs
+        self.starts = [sidebar.run, *self._named("start")]
+        self.stops = [sidebar.stop, *self._named("stop")]
         self.shell = shell
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
@@ -70,7 +74,7 @@ class Events:
     def bind(self, demo: gr.Blocks) -> None:
         """Wire every event of the page."""
         shell, writer = self.shell, self.writer
-        buttons = [self.sidebar.run, self.sidebar.stop, writer["start"], writer["stop"]]
+        buttons = [*self.starts, *self.stops]
         started = [shell.job, shell.status, *buttons]
         page = [shell.status, shell.shown, shell.drawn, shell.source, *self._written, *buttons]
         words, figures = self._components("words"), self._components("figures")
@@ -78,6 +82,7 @@ class Events:
         presses = [
             self.sidebar.run.click(self.run, self.sidebar.inputs, started, validator=self.validate, **QUIET),
             writer["start"].click(self.generate, asked, started, **QUIET),
+            *probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET),
         ]
         for press in presses:
             press.success(None, shell.job, None, js=SHOW_IN_LINK)
@@ -86,16 +91,17 @@ class Events:
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
         shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
-        for stop in (self.sidebar.stop, writer["stop"]):
+        for stop in self.stops:
             stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
         picks.bind(self.service, self.sidebar, shell.shown, self.picker, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
         opened = demo.load(
             self.open, None, [shell.job, *self.sidebar.inputs, *page, *words, *figures], **QUIET
         )
-        opened.then(self.sidebar.choices, *self.sidebar.offers, **QUIET)
         select = self.sidebar.controls["select"]
-        select.input(self.sidebar.describe, select, self.sidebar.criteria.chosen, **QUIET)
+        select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
+        uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
+        block_picker.bind(self.service, self.sidebar.picker, self.sidebar.controls, shell.shown, QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
@@ -215,9 +221,13 @@ class Events:
         return update
 
     def _buttons(self, busy: bool) -> Update:
-        starts, stops = (self.sidebar.run, self.writer["start"]), (self.sidebar.stop, self.writer["stop"])
-        update: Update = {button: gr.Button(interactive=not busy) for button in starts}
-        return update | {button: gr.Button(interactive=busy) for button in stops}
+        update: Update = {button: gr.Button(interactive=not busy) for button in self.starts}
+        return update | {button: gr.Button(interactive=busy) for button in self.stops}
+
+    def _named(self, prefix: str) -> list[Component]:
+        """Buttons of all tabs whose name begins so: each starts a job, or stops it."""
+        controls = [item for tab in self.tabs for item in tab.controls.items()]
+        return [component for name, component in controls if name.startswith(prefix)]
 
 
 def _asked_for(query: Sequence[tuple[str, str]]) -> RunConfig | None:

@@ -11,7 +11,7 @@ from gradio.components import Component
 from ghostlab.errors import ConfigError
 from ghostlab.results import RunResult
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.controls import BY_HAND, by_kind
+from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service import Service
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.tabs.scores import taken
@@ -34,23 +34,20 @@ def bind(
         quiet: Settings of an event that shows no progress.
     """
     chooser, drop = sidebar.controls["chooser"], sidebar.controls["drop"]
-    touched = [
-        chooser, drop, sidebar.controls["select"], sidebar.criteria.box, sidebar.controls["count"],
-    ]  # fmt: skip
 
-    def listed(label: str | None, shown_id: str, kind: str, asked: str) -> list[Any]:
+    def listed(label: str | None, shown_id: str, kind: str, asked: str) -> list[str]:
         with told_to_user():
             return pick(service.result(shown_id), label, asked if kind == BY_HAND else None)
 
-    def clicked(point: gr.SelectData, shown_id: str, kind: str, asked: str) -> list[Any]:
+    def clicked(point: gr.SelectData, shown_id: str, kind: str, asked: str) -> list[str]:
         return listed(str(point.value), shown_id, kind, asked)
 
-    picker["take"].input(listed, [picker["take"], shown, chooser, drop], touched, **quiet)
-    picker["clicked"].select(clicked, [shown, chooser, drop], touched, **quiet)
+    picker["take"].input(listed, [picker["take"], shown, chooser, drop], [chooser, drop], **quiet)
+    picker["clicked"].select(clicked, [shown, chooser, drop], [chooser, drop], **quiet)
 
 
-def pick(result: RunResult, label: str | None, asked: str | None) -> list[Any]:
-    """Updates of the chooser, the blocks to drop, and what a criterion would need.
+def pick(result: RunResult, label: str | None, asked: str | None) -> list[str]:
+    """Values of the chooser and of the blocks to drop.
 
     Args:
         result: The result whose scores are shown.
@@ -65,5 +62,4 @@ def pick(result: RunResult, label: str | None, asked: str | None) -> list[Any]:
         raise ConfigError("That block is not among those shown.", "Choose one of the chart.")
     blocks = taken(info, label, asked)
     gr.Info(f"Blocks to drop: {blocks}. Press Run to measure them.", title="Chosen", duration=5)
-    _, *unneeded = by_kind(BY_HAND)
-    return [BY_HAND, gr.Textbox(value=blocks, visible=True), *unneeded]
+    return [BY_HAND, blocks]

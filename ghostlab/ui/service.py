@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Protocol
 
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.errors import ConfigError, GhostlabError, ResultError
+from ghostlab.errors import ConfigError, GhostlabError, ResultError, TextError
+from ghostlab.generations import Generation
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
+from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
-from ghostlab.records import Generation
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
+from ghostlab.text import uploads
+from ghostlab.text.corpora import load_text
 from ghostlab.ui import registry
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
@@ -56,6 +59,17 @@ class Laboratory(Protocol):
     ) -> Sequence[Generation]:
         """Continue a prompt with every variant of a result."""
 
+    def probe(
+        self,
+        result: RunResult,
+        label: str,
+        *asked: Alteration,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+        on_text: OnText | None = None,
+    ) -> Sequence[Probe]:
+        """Measure altered copies of a recovery's maps."""
+
 
 class Service:
     """One per server. Every job's result is a :class:`RunResult`, whatever its kind.
@@ -72,6 +86,7 @@ class Service:
         self._lab = lab
         self.jobs: JobStore[RunResult] = JobStore(settings.limits.waiting_jobs, settings.limits.kept_results)
         self.example = _load_example(example)
+        self._owners: dict[str, str] = {}
 
     @property
     def lab(self) -> Laboratory:
@@ -90,6 +105,7 @@ class Service:
             GhostlabError: If the configuration cannot work here or too many runs wait.
         """
         config.check(self.settings)
+        self._check_owner(config, owner)
 
         def work(job: Job[RunResult]) -> RunResult:
             return self.lab.run(
@@ -178,6 +194,30 @@ class Service:
             return self.result(shown)
         except ResultError:
             return None
+
+    def upload(self, path: Path, owner: str) -> tuple[str, str]:
+        """Take a text file over: the source that names it in a run of this owner, and a sentence on it.
+
+        Raises:
+            TextError: If it is too large, unreadable, or holds too little to be divided.
+        """
+        source = uploads.keep(path, self.settings)
+        try:
+            text = load_text(source, settings=self.settings)
+        except GhostlabError:
+            uploads.find(source, self.settings).unlink()
+            raise
+        self._owners[source] = owner
+        while len(self._owners) > uploads.KEPT:
+            del self._owners[next(iter(self._owners))]
+        noun = "document" if len(text.whole) == 1 else "documents"
+        return source, f"{text.title}: {len(text.whole):,} {noun}, {text.whole.characters:,} characters."
+
+    def _check_owner(self, config: RunConfig, owner: str) -> None:
+        """An uploaded file serves only the page that it was uploaded on."""
+        for source in (config.text, config.held_out_text or ""):
+            if source.startswith(uploads.UPLOAD) and self._owners.get(source) != owner:
+                raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
 
     def follow(self, job_id: str) -> Iterator[JobView[RunResult]]:
         """Views of a job until it is finished; see :meth:`JobStore.follow`."""

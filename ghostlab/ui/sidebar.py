@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,32 +11,34 @@ from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, GhostlabError
+from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.spec import GROUPS, Group, RecoverySpec
+from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import PASTE
-from ghostlab.ui import controls, explain, registry
-from ghostlab.ui.controls import BY_CRITERION, BY_HAND, FIRST_CRITERION, NUMBERS, Explained
+from ghostlab.ui import controls, explain, operators, registry
+from ghostlab.ui.controls import FIRST_CRITERION, NUMBERS
+from ghostlab.ui.picker import BY_CRITERION, BY_HAND
 
 _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")
-_OPERATORS = ("recover", *(f"recover_{group}" for group in GROUPS))
 _IN_SIGHT = ("drop", "sequences", "length", "held_out")
 """Controls that no accordion hides: only there is a message beside the control sure to be seen."""
 
 
 @dataclass(frozen=True)
 class Sidebar:
-    """The controls, by name of the field they set, the two buttons, and what is said of the choices.
+    """The controls, by name of the field they set, the two buttons, and what else is wired.
 
-    Operators are ticked in one control per kind, ``recover_KIND``, or ``typed``; ``recover`` holds those
-    whose kind is not known (yet).
+    Operators are ticked in one control per kind, or ``typed``. ``upload`` takes a text file, ``picker``
+    shows the blocks of the model, ``words`` tell of the chosen criterion.
     """
 
     controls: dict[str, Component]
     run: gr.Button
     stop: gr.Button
-    operators: gr.Markdown
-    criteria: Explained
+    upload: gr.UploadButton
+    picker: gr.HTML
+    words: gr.Markdown
 
     @property
     def inputs(self) -> list[Component]:
@@ -55,7 +57,7 @@ class Sidebar:
             if named[name] is None and name not in _ONLY_BY_CRITERION:
                 raise ConfigError(f"{label} is empty.", "Give a number.")
         named |= {name: (named[name] or "").strip() or None for name in _OPTIONAL}
-        ticked = [spec for name in _OPERATORS for spec in named.pop(name) or ()]
+        ticked = [spec for name in operators.BOXES for spec in named.pop(name) or ()]
         asked = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(named.pop("typed") or "")]
         named["recover"] = tuple(dict.fromkeys(asked))
         named |= dict.fromkeys(unused)
@@ -93,47 +95,11 @@ class Sidebar:
         pasted = config.text.startswith(PASTE)
         values["pasted"] = config.text.removeprefix(PASTE) if pasted else ""
         values["text"] = RunConfig.text if pasted else config.text
-        specs = [str(spec) for spec in config.recover]
-        values |= {name: [] for name in _OPERATORS}
-        values |= {"recover": gr.CheckboxGroup(choices=specs, value=specs, visible=True), "typed": ""}
+        values |= operators.tick(config.recover)
         values["chooser"] = BY_CRITERION if config.select else BY_HAND
-        by_criterion = config.select is not None
-        values["drop"] = gr.Textbox(value=config.drop or "", visible=not by_criterion)
-        values["count"] = gr.Number(value=config.count, visible=by_criterion)
-        chosen = config.select or FIRST_CRITERION
-        values["select"] = gr.Dropdown(choices=[chosen], value=chosen, visible=by_criterion)
+        values["drop"] = config.drop or ""
+        values["select"] = config.select or FIRST_CRITERION
         return [values[name] for name in self.controls]
-
-    @property
-    def offers(self) -> tuple[list[Component], list[Component]]:
-        """Inputs and outputs of :meth:`choices`."""
-        asked = [
-            *(self.controls[name] for name in _OPERATORS),
-            self.controls["select"],
-            self.controls["chooser"],
-        ]
-        words = [self.operators, self.criteria.box, self.criteria.chosen, self.criteria.all]
-        return asked, [*asked[:-1], *words]
-
-    def choices(self, *values: Any) -> list[Any]:
-        """Updates that offer all operators and criteria and explain them; what is ticked stays so.
-
-        Takes what is ticked in each control of operators, the criterion, and which of two ways decides.
-        """
-        *ticked, criterion, kind = values
-        asked = list(dict.fromkeys(spec for group in ticked for spec in group))
-        methods, criteria = registry.methods(), registry.criteria()
-        groups = [_offered(methods, group, asked) for group in GROUPS]
-        strange = [spec for spec in asked if _group(methods, spec) is None]
-        return [
-            gr.CheckboxGroup(choices=strange, value=strange, visible=bool(strange)),
-            *groups,
-            gr.Dropdown(choices=list(criteria)),
-            explain.operators(methods.values()),
-            gr.Column(visible=kind == BY_CRITERION),
-            self.describe(criterion),
-            explain.criteria(criteria.values()),
-        ]
 
     def describe(self, criterion: str | None) -> str:
         """The words on a criterion, whatever options are asked of it."""
@@ -141,26 +107,13 @@ class Sidebar:
         return "There is no such criterion." if entry is None else explain.criterion(entry)
 
 
-def _group(methods: Mapping[str, explain.Operator], spec: str) -> Group | None:
-    entry = methods.get(spec.partition(",")[0])
-    return None if entry is None else entry.group
-
-
-def _offered(methods: Mapping[str, explain.Operator], group: Group, asked: Sequence[str]) -> gr.CheckboxGroup:
-    """One kind of operators, and those of ``asked`` that are of this kind but carry options."""
-    ours = [spec for spec in asked if _group(methods, spec) == group]
-    known = [name for name, entry in methods.items() if entry.group == group]
-    return gr.CheckboxGroup(choices=list(dict.fromkeys([*known, *ours])), value=ours, visible=True)
-
-
-def build(settings: Settings) -> Sidebar:
+def build(settings: Settings, example: RunResult | None = None) -> Sidebar:
     """Lay the sidebar out; to be called inside ``gr.Blocks``."""
     default = RunConfig()
     with gr.Sidebar(width=348, elem_id="sidebar"):
-        named = controls.what(default, settings)
-        cut, criteria = controls.cut(default)
-        operators, explained = controls.recovery(default)
-        named |= {**cut, **operators, **controls.amounts(default)}
+        named, upload = controls.what(default, settings)
+        cut = controls.cut(default, example)
+        named |= {**cut.controls, **controls.recovery(default), **controls.amounts(default)}
         with gr.Accordion("Generation", open=False):
             named |= controls.generation(default)
         with gr.Accordion("More settings", open=False):
@@ -168,4 +121,4 @@ def build(settings: Settings) -> Sidebar:
         with gr.Row(elem_classes="gl-buttons"):
             run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2)
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="stop", min_width=80)
-    return Sidebar(named, run, stop, explained, criteria)
+    return Sidebar(named, run, stop, upload, cut.picker, cut.words)

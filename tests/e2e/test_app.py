@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import Server, Watched
+from ghostlab.cut import Cut, parse_cut
+from ghostlab.errors import CutError
+from tests.e2e.conftest import ROOT, Server, Watched
+from tests.helpers.documents import DOCUMENTS
 
 pytestmark = pytest.mark.e2e
 RUN_MS = 150_000
@@ -17,8 +22,8 @@ SMALL = "sequences=8&length=64&held_out=4&new_tokens=4&recover=ghost"
 FIGURES = {
     "Overview": 1,
     "Boundary error": 4,
-    "Operator": 5,
-    "Spectrum & rank": 3,
+    "Operator": 9,
+    "Spectrum & rank": 5,
     "Perplexity": 4,
 }
 
@@ -65,16 +70,87 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     expect(page.locator("#operator-3-words")).not_to_have_text(before)
     tab(page, "Generate")
     expect(page.locator("#columns article")).to_have_count(4)
+    the_strip_and_the_field_say_the_same(page)
+    the_strip_follows_the_model(page)
+    expect(page.locator("#source")).to_contain_text("Example run")
 
 
-def everything_is_offered(page: Page) -> None:
-    """Operators and criteria are listed once torch is loaded, which takes a cold machine a while."""
-    expect(page.get_by_label("mean_shift", exact=True)).to_be_visible(timeout=RUN_MS)
+WRITTEN = ("20:25", "10:12,20:25", "12,13, 27", " 7 : 9 ", "25:20", "20-25", "3:5,4:6", "28:31", "0:30", "")
+"""What a person may write as the blocks of 30 to drop, right and wrong."""
+
+
+def dropped(page: Page) -> list[int]:
+    blocks = page.locator("#picker .gl-block[aria-pressed=true]")
+    return [int(number) for number in blocks.locator("span").all_inner_texts()]
+
+
+def the_strip_and_the_field_say_the_same(page: Page) -> None:
+    """Click, drag, keys and words; asking the server nothing."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "queue/join" in request.url else None)
+    drop, said = page.locator("#drop input"), page.locator("#picker .gl-said")
+    blocks = page.locator("#picker .gl-block")
+    expect(blocks).to_have_count(30)
+    assert dropped(page) == [20, 21, 22, 23, 24]
+    blocks.nth(27).click()
+    expect(drop).to_have_value("20:25, 27")
+    blocks.nth(22).click()
+    expect(drop).to_have_value("20:22, 23:25, 27")
+    blocks.nth(8).hover()
+    page.mouse.down()
+    blocks.nth(11).hover()
+    assert dropped(page)[:4] == [8, 9, 10, 11]
+    expect(drop).to_have_value("20:22, 23:25, 27")  # nothing is taken over before the end of the drag
+    page.mouse.up()
+    expect(drop).to_have_value("8:12, 20:22, 23:25, 27")
+    expect(blocks.nth(8)).to_be_focused()
+    for key in ("ArrowLeft", "ArrowDown", "Space"):
+        page.keyboard.press(key)
+    expect(drop).to_have_value("8:12, 17, 20:22, 23:25, 27")
+    expect(blocks.nth(17)).to_have_attribute("aria-label", re.compile("^Block 17, dropped; attention 885 k"))
+    for words in WRITTEN:
+        drop.fill(words)
+        wanted, told = _cut_of(words)
+        expect(page.locator("#picker .gl-block[aria-pressed=true]")).to_have_count(len(wanted))
+        assert dropped(page) == wanted
+        expect(said).to_have_class(re.compile("gl-wrong") if told else re.compile("gl-said$"))
+    drop.fill("20:25")
+    model = json.loads((ROOT / "assets/examples/default/result.json").read_text("utf-8"))["model"]
+    gone, all = model["parameters_dropped"], model["parameters"]
+    share = f"−{gone / 1e6:.1f} M of {all / 1e6:.0f} M ({gone / all:.1%}".replace("%", "")
+    expect(page.locator("#picker [data-fact=parameters]")).to_contain_text(share)
+    expect(page.locator("#picker [data-fact=memory]")).to_contain_text(f"−{gone * 4 / 1e6:.1f} MB at 32")
+    expect(page.locator("#picker [data-fact=speed]")).to_contain_text(
+        f"×{all / (all - gone):.2f}"
+    )  # tied head
+    expect(page.locator("#picker [data-fact=keep]")).to_contain_text("[0, 20] [25, 30]")
+    assert asked == []
+
+
+def _cut_of(words: str) -> tuple[list[int], bool]:
+    """What the server makes of it: the blocks, and whether it would refuse them."""
+    try:
+        cut: Cut = parse_cut(words) if words else Cut(())
+        cut.check(30)
+    except CutError as error:
+        return (list(range(30)), True) if "all 30" in str(error) else ([], bool(words))
+    return list(cut.dropped), False
+
+
+def the_strip_follows_the_model(page: Page) -> None:
+    """Another model's blocks are drawn without loading it; what is shown of the run stays."""
+    box, blocks = page.locator("#model input"), page.locator("#picker .gl-block")
+    for model, count in (("google/gemma-3-1b-pt", 26), ("no/such-model", 0), ("embedded", 30)):
+        box.fill(model)
+        box.press("Enter")
+        expect(blocks).to_have_count(count)
+        sliding = page.locator("#picker .gl-sliding")
+        expect(sliding).to_have_count(22 if count == 26 else 0)
+    expect(page.locator("#cards .gl-card")).to_have_count(5)
 
 
 def tick_and_read_about(page: Page, operator: str) -> None:
     """Tick one more operator and open the explanations, whose formulas must be set, not spelled out."""
-    everything_is_offered(page)
     page.get_by_label(operator, exact=True).check()
     page.get_by_role("button", name="What are these?").click()
     words = page.locator("#operators-words")
@@ -82,6 +158,22 @@ def tick_and_read_about(page: Page, operator: str) -> None:
     expect(words.locator(".katex").first).to_be_visible()
     expect(words.locator(".katex-error")).to_have_count(0)
     page.get_by_role("button", name="What are these?").click()
+
+
+def a_part_of_the_map_is_heard(page: Page) -> None:
+    """Put the symmetric part alone into the model, then look at what a low rank would explain."""
+    page.locator("#operator-recovery").get_by_label("ghost", exact=True).check()
+    page.locator("#probe-part").get_by_label("S only").check()
+    page.locator("#probe").click()
+    expect(page.locator("#probe-texts article")).to_have_count(3, timeout=RUN_MS)
+    expect(page.locator("#probe-words")).to_contain_text("S only has")
+    expect(page.locator("#probes-table")).to_contain_text("S only")
+    expect(page.locator("#probe")).to_be_enabled()
+    tab(page, "Spectrum & rank")
+    rank = page.locator("#rank input[type=number]")
+    rank.fill("64")
+    rank.press("Enter")
+    expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")
 
 
 def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Watched) -> None:
@@ -106,6 +198,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(page.locator("#operator-0-words")).to_contain_text(
         "refit_layer, layer 22 puts no linear map in the place"
     )
+    a_part_of_the_map_is_heard(page)
     tab(page, "Generate")
     columns = page.locator("#columns article")
     expect(columns).to_have_count(5)
@@ -203,24 +296,50 @@ def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watche
     expect(page.get_by_text("Ridge 'much' is not understood")).to_be_visible()
 
 
+def hand_over_a_text(page: Page, folder: Path) -> None:
+    """A bad file is told, a good one becomes the text."""
+    page.get_by_role("button", name="Use a text of your own").click()
+    bad, good = folder / "bad.jsonl", folder / "mine.jsonl"
+    bad.write_text("{broken")
+    good.write_text("\n".join(json.dumps({"text": text}) for text in DOCUMENTS))
+    _chosen(page, bad)
+    expect(page.get_by_text("Line 1 of bad.jsonl is not JSON")).to_be_visible()
+    _chosen(page, good)
+    expect(page.locator("#text input")).to_have_value(re.compile(r"^upload:mine\.jsonl/[\w-]{22}$"))
+
+
+def _chosen(page: Page, path: Path) -> None:
+    with page.expect_file_chooser() as chooser:
+        page.locator("#upload").click()
+    chooser.value.set_files(path)
+
+
 def the_scores_name_the_blocks(page: Page) -> None:
-    """A click on the last dot adds the last layer to the two that were chosen; the list adds the third best."""
-    drop = page.locator("#drop input")
+    """On the strip, on the chart and in the list; the first click of all takes over from the criterion."""
+    drop, blocks = page.locator("#drop input"), page.locator("#picker .gl-block")
     expect(drop).to_be_hidden()
+    expect(page.locator("#picker .gl-said")).to_contain_text("In the shown run it chose")
+    expect(blocks.first).to_have_attribute("aria-label", re.compile(r"shortgpt score \d"))
+    chosen = dropped(page)
+    assert len(chosen) == 2
+    spare = next(block for block in range(28) if block not in chosen)
+    blocks.nth(spare).click()
+    expect(drop).to_be_visible()
+    assert parse_cut(drop.input_value()).dropped == tuple(sorted([*chosen, spare]))
+    expect(page.locator("#chooser").get_by_label("Blocks I name")).to_be_checked()
     page.locator("#scores .scatterlayer .point").last.hover(force=True)
     page.mouse.down()
     page.mouse.up()
-    expect(drop).to_have_value(re.compile(r",29:30$"))
-    expect(page.locator("#chooser").get_by_label("Blocks I name")).to_be_checked()
+    expect(blocks.nth(29)).to_have_attribute("aria-pressed", str(29 not in chosen).lower())
     named = drop.input_value()
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "Enter"):
         page.locator("#take input").press(key)
     expect(drop).not_to_have_value(named)
 
 
-def test_a_criterion_can_choose_the_blocks(watched: Watched) -> None:
+def test_a_criterion_can_choose_the_blocks_on_a_text_of_ones_own(watched: Watched, tmp_path: Path) -> None:
     page = open_example(watched, "sequences=4&length=32&held_out=2&new_tokens=0&recover=ghost")
-    everything_is_offered(page)
+    hand_over_a_text(page, tmp_path)
     page.locator("#chooser").get_by_text("A criterion").click()
     page.locator("#select input").click()
     page.get_by_role("option", name="shortgpt").click()
@@ -229,6 +348,7 @@ def test_a_criterion_can_choose_the_blocks(watched: Watched) -> None:
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(page.locator("#source")).to_contain_text("(2 of 30)")
+    expect(page.locator("#source")).to_contain_text("tokens of mine.jsonl")
     expect(page.get_by_text("How the blocks were chosen")).to_be_visible()
     the_scores_name_the_blocks(page)
 

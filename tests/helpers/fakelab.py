@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ghostlab.config import RunConfig
-from ghostlab.progress import CancelToken, Progress, ProgressSink
-from ghostlab.records import Generation
+from ghostlab.generations import Generation
+from ghostlab.probes import Alteration, Probe
+from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
 from ghostlab.results import RunResult
-from tests.helpers.results import make_result
+from tests.helpers.results import make_probe, make_result
 
 
 class FakeLab:
@@ -19,6 +20,7 @@ class FakeLab:
     def __init__(self, before: Callable[[Progress], None] | None = None) -> None:
         self.asked: list[RunConfig] = []
         self.prompts: list[dict[str, Any]] = []
+        self.probed: list[tuple[str, tuple[Alteration, ...]]] = []
         self.before = before
 
     def run(
@@ -40,6 +42,15 @@ class FakeLab:
         if on_text is not None:
             on_text("original", " once")
         return replace(result, generations=[Generation("original", " once", 1, 0.1)])
+
+    def probe(self, result: RunResult, label: str, *asked: Alteration, **options: Any) -> list[Probe]:
+        self.probed.append((label, asked))
+        options["progress"](ProgressUpdate(1.0, "Done"))
+        run = result.runs[0]
+        return [
+            make_probe(how, 90 - 10 * how.alpha + 400 / (how.rank or 40), run.window_nll, label)
+            for how in asked
+        ]
 
     def generate(self, result: RunResult, **options: Any) -> list[Generation]:
         self.prompts.append(options)

@@ -10,11 +10,13 @@ import numpy as np
 
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut, parse_cut
+from ghostlab.generations import Generation, Token
+from ghostlab.insights import Direction, Excitement, Points, StatePlane
+from ghostlab.probes import Alteration, Probe
 from ghostlab.records import (
     Baseline,
     BoundaryReport,
     CutInfo,
-    Generation,
     Metric,
     ModelInfo,
     OperatorReport,
@@ -24,7 +26,6 @@ from ghostlab.records import (
     SelectionInfo,
     SymmetrySplit,
     TextInfo,
-    Token,
 )
 from ghostlab.results import RunResult
 from ghostlab.spec import RecoverySpec
@@ -33,6 +34,7 @@ CHANNELS, TILE, LAYERS, WINDOWS, LENGTH = 96, 2, 30, 16, 256
 _CUTS = {1: "20:25", 2: "10:12,20:25", 3: "4:5,10:12,20:25"}
 _NLL = {"original": 3.23, "pruned": 6.49}
 _PARAMETERS = CHANNELS * CHANNELS
+PROMPT = RunConfig.prompt
 
 
 def make_result(recoveries: Sequence[str] = ("ghost", "affine"), blocks: int = 1, seed: int = 0) -> RunResult:
@@ -178,7 +180,36 @@ def _operator(rng: np.random.Generator, block: tuple[int, int], bias: bool) -> O
         cumulative_energy=(np.cumsum(singular**2) / np.sum(singular**2)).tolist(),
         truncated_svd=_rank_curve(),
         bias_norm=1.7 if bias else 0.0,
+        directions=[_direction(0.7), _direction(0.2)],
+        plane=StatePlane((0.31, 0.12), _points(rng, 60, 1.0), _points(rng, 5, 80.0)),
     )
+
+
+def _direction(share: float) -> Direction:
+    tokens = [
+        Excitement("at the `old`", " light*house*", 3.2, False),
+        Excitement("", "The", -2.9, True),
+    ]
+    return Direction(share, [(41, 0.6), (7, 0.1)], [(7, 0.8), (3, 0.05)], tokens)
+
+
+def _points(rng: np.random.Generator, count: int, size: float) -> Points:
+    """States whose recovered ones lie half as far from the target as those of dropping."""
+    behind = rng.normal(0, size, (count, 2))
+    gap = rng.normal(0, size, (count, 2))
+    named = {"behind": behind, "before": behind + gap, "recovered": behind + gap / 2}
+    return Points(**{name: [(float(x), float(y)) for x, y in shown] for name, shown in named.items()})
+
+
+def make_probe(
+    alteration: Alteration, perplexity: float, window_nll: Sequence[float], label: str = "ghost"
+) -> Probe:
+    """What a probe of ``label`` may have measured."""
+    merits = (_metric(perplexity, 0.1 * perplexity), _metric(perplexity / 50, 0.02), _metric(0.5, 0.05))
+    rank = alteration.rank or CHANNELS
+    added = min(2 * CHANNELS * rank, _PARAMETERS)
+    said = Generation(label, " so it says", 3, 0.3)
+    return Probe(label, alteration, added, *merits, list(window_nll), PROMPT, said)
 
 
 def _rank_curve() -> RankCurve:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from scipy.linalg import solve_continuous_lyapunov
 
+from ghostlab.analysis import leading, spectrum
 from ghostlab.analysis.boundary import BoundaryErrors, pool
 from ghostlab.analysis.operator import describe, tiles
 from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
@@ -170,3 +171,31 @@ def test_pooling_several_blocks() -> None:
     assert pool(reports).relative_error == pytest.approx(
         (reports[0].relative_error + reports[1].relative_error) / 2
     )
+
+
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_a_wide_map_is_described_by_its_leading_directions(
+    monkeypatch: pytest.MonkeyPatch, with_bias: bool
+) -> None:
+    (x, d), (vx, vd) = data(0), data(1)
+    matrix = solve(x.T @ x, x.T @ d, 1.0)
+    standin = AffineMap(matrix, bias=d.mean(0) - x.mean(0) @ matrix if with_bias else None)
+    train, held_out = Moments.of(x, d), Moments.of(vx, vd)
+    whole = describe(Block(2, 4), standin, train, held_out, ridge=0.0)
+    monkeypatch.setattr(leading, "WIDE", WIDTH - 1)
+    monkeypatch.setattr(spectrum, "LEADING", 2)
+    wide = describe(Block(2, 4), standin, train, held_out, ridge=0.0)
+    assert wide.eigenvalues_real == []
+    assert "eigenvalues were left out" in wide.notes[0]
+    assert whole.notes == []
+    assert wide.singular_values == pytest.approx(whole.singular_values[:2], rel=1e-3)
+    assert wide.cumulative_energy == pytest.approx(whole.cumulative_energy[:2], rel=1e-3)
+    for exact, found in (
+        (whole.truncated_svd, wide.truncated_svd),
+        (whole.reduced_rank, wide.reduced_rank),
+    ):
+        assert exact is not None
+        assert found is not None
+        assert found.ranks == [0, 1, 2, WIDTH]
+        at = dict(zip(exact.ranks, exact.explained, strict=True))
+        assert found.explained == pytest.approx([at[rank] for rank in found.ranks], abs=1e-6)

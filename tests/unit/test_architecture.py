@@ -16,7 +16,20 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-COMMON = {"atlas", "config", "cut", "errors", "progress", "records", "results", "settings", "spec"}
+COMMON = {
+    "atlas",
+    "config",
+    "cut",
+    "errors",
+    "generations",
+    "insights",
+    "probes",
+    "progress",
+    "records",
+    "results",
+    "settings",
+    "spec",
+}
 ROAD = [
     "model",
     "text",
@@ -31,6 +44,7 @@ ROAD = [
     "assembly",
     "steps",
     "workbench",
+    "probing",
     "lab",
     "jobstate",
     "jobs",

@@ -13,10 +13,10 @@ from ghostlab.errors import Cancelled, ConfigError
 from ghostlab.evaluation.generate import Sampling, generate
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import encode, format_of
+from ghostlab.generations import Generation
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.records import Generation
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.helpers.tokenizers import tiny_tokenizer

@@ -10,7 +10,8 @@ from ghostlab.errors import (
     ModelNotFoundError,
 )
 from ghostlab.model import catalog, memory
-from ghostlab.model.load import kind_of, load_model
+from ghostlab.model.load import load_model
+from ghostlab.model.source import kind_of
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from tests.helpers.folders import change_config, save_folder, tiny_config
 

@@ -1,5 +1,6 @@
 """Texts from files, from the paste box and from the built-in corpora."""
 
+import csv
 import json
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.text import embedded
 from ghostlab.text.corpora import CORPORA, load_text, text_from_string
 from ghostlab.text.documents import divide
+from ghostlab.text.files import read_file
 from tests.helpers.documents import DOCUMENTS
 
 pytestmark = pytest.mark.unit
@@ -31,20 +33,30 @@ def write_parquet(path: Path, **columns: list[Any]) -> Path:
     return path
 
 
-def test_text_jsonl_and_parquet_give_the_same_documents(tmp_path: Path) -> None:
+def test_every_kind_of_file_gives_the_same_documents(tmp_path: Path) -> None:
     lines = tmp_path / "a.jsonl"
     lines.write_text("\n".join(json.dumps({"id": i, "text": t}) for i, t in enumerate(DOCUMENTS)) + "\n\n")
     table = write_parquet(tmp_path / "a.parquet", id=list(range(500)), text=DOCUMENTS)
-    plain = tmp_path / "a.txt"
-    plain.write_text("\n\n".join(DOCUMENTS))
-    texts = [load_text(str(path), settings=LOCAL) for path in (lines, table, plain)]
-    assert (
-        texts[0].held_out.texts
-        == texts[1].held_out.texts
-        == divide(DOCUMENTS, name="", title="", licence="").held_out.texts
-    )
-    assert len(texts[2].whole) == 1
-    assert [text.name for text in texts] == ["a.jsonl", "a.parquet", "a.txt"]
+    commas = tmp_path / "a.CSV"
+    with commas.open("w", newline="") as stream:
+        csv.writer(stream).writerows([("id", "text"), *enumerate(DOCUMENTS)])
+    plain, marked = tmp_path / "a.txt", tmp_path / "a.md"
+    for path in (plain, marked):
+        path.write_text("\n\n".join(DOCUMENTS))
+    texts = [load_text(str(path), settings=LOCAL) for path in (lines, table, commas, plain, marked)]
+    divided = divide(DOCUMENTS, name="", title="", licence="")
+    assert [text.held_out.texts for text in texts[:3]] == [divided.held_out.texts] * 3
+    assert [len(text.whole) for text in texts[3:]] == [1, 1]
+    assert [text.name for text in texts] == ["a.jsonl", "a.parquet", "a.CSV", "a.txt", "a.md"]
+
+
+def test_a_column_of_text_may_hold_numbers_commas_and_lines(tmp_path: Path) -> None:
+    odd = ["12", "a, b", 'she said "no"', "two\nlines", ""]
+    rows = [("n", "text"), *enumerate([*odd, *DOCUMENTS[:20]])]
+    path = tmp_path / "odd.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    assert list(read_file(path))[: len(odd)] == odd
 
 
 def test_the_only_column_of_strings_is_taken(tmp_path: Path) -> None:
@@ -72,6 +84,9 @@ def test_a_column_that_cannot_be_told_names_the_columns(tmp_path: Path, suffix: 
         ("x.txt", b"caf\xe9 " * 100, "not UTF-8"),
         ("x.parquet", b"no parquet", "cannot be read"),
         ("x.pdf", b"%PDF", "not a kind of text file"),
+        ("x.csv", b"", "cannot be read"),
+        ("x.csv", b"n,m\n1,2\n", "no column holds strings"),
+        ("x.csv", b"text\ncaf\xe9\n", "cannot be read"),
         ("x.txt", b"", "holds no text"),
     ],
 )

@@ -16,8 +16,8 @@ from ghostlab.settings import Settings
 from ghostlab.ui import events as events_module
 from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.controls import BY_HAND
 from ghostlab.ui.events import Events, Shell
+from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
@@ -120,9 +120,7 @@ def test_a_candidate_of_the_scores_becomes_the_blocks_to_drop(monkeypatch: pytes
     told: list[str] = []
     monkeypatch.setattr(gr, "Info", lambda text, **_: told.append(text))
     result = with_selection(make_result())
-    chooser, drop, select, box, count = picks.pick(result, "3:8", None)
-    assert (chooser, drop.value, drop.visible) == (BY_HAND, "3:8", True)
-    assert (select.visible, box.visible, count.visible) == (False, False, False)
+    assert picks.pick(result, "3:8", None) == [BY_HAND, "3:8"]
     assert told == ["Blocks to drop: 3:8. Press Run to measure them."]
     for label in ("40:45", None):
         with pytest.raises(ConfigError, match="not among those shown"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from ghostlab.config import RunConfig
-from ghostlab.errors import ConfigError, CutError, ResultError
+from ghostlab.errors import ConfigError, CutError, ResultError, TextError
 from ghostlab.jobstate import JobView
 from ghostlab.progress import Progress
 from ghostlab.results import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.text import uploads
+from ghostlab.text.corpora import load_text
 from ghostlab.ui.service import Service
+from tests.helpers.documents import DOCUMENTS
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 
@@ -112,3 +116,74 @@ def test_a_damaged_example_does_not_stop_the_app(tmp_path: Path) -> None:
     assert Service(Settings(), FakeLab(), tmp_path).example is None
     with pytest.raises(ResultError, match="Press Run first"):
         Service(Settings(), FakeLab(), tmp_path / "absent").result("")
+
+
+# -- uploaded texts -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["local", "public"])
+def host(request: pytest.FixtureRequest, tmp_path: Path, example: Path) -> Service:
+    settings = Settings(cache=tmp_path / "cache")
+    if request.param == "public":
+        settings = replace(settings, profile="public", limits=PUBLIC_LIMITS)
+    return Service(settings, FakeLab(), example)
+
+
+def a_file(folder: Path, name: str = "notes.txt", text: str = "\n\n".join(DOCUMENTS[:30])) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_an_uploaded_text_is_used_by_its_own_page_only(host: Service, tmp_path: Path) -> None:
+    sent = a_file(tmp_path, "my nötes.md")
+    source, about = host.upload(sent, "ann")
+    assert about.startswith("my n_tes.md: 1 document, ")
+    assert not sent.exists(), "only the copy with the secret name stays"
+    config = RunConfig(text=source, sequences=8)
+    assert finish(host, host.start(config, "ann")).state == "done"
+    assert load_text(source, settings=host.settings).name == "my n_tes.md"
+    for borrowed in (config, RunConfig(held_out_text=source)):
+        with pytest.raises(TextError, match="uploaded on another page"):
+            host.start(borrowed, "eve")
+
+
+def test_what_cannot_be_used_is_told_at_once_and_not_kept(host: Service, tmp_path: Path) -> None:
+    for name, text, told in (
+        ("a.pdf", "x", "not a kind of text file"),
+        ("a.txt", "x" * (host.settings.limits.upload_bytes + 1), "larger than this host takes"),
+        ("a.jsonl", "{broken", "Line 1 of a.jsonl is not JSON"),
+        ("a.txt", "short", "cannot be divided"),
+    ):
+        with pytest.raises(TextError, match=told):
+            host.upload(a_file(tmp_path, name, text), "ann")
+    assert list((host.settings.cache / "uploads").rglob("a.*")) == []
+
+
+def test_a_public_host_takes_no_file_that_unpacks(tmp_path: Path) -> None:
+    assert ".parquet" in uploads.suffixes(Settings())
+    assert ".parquet" not in uploads.suffixes(Settings("public", limits=PUBLIC_LIMITS))
+
+
+def test_old_uploads_make_room(host: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "KEPT", 3)
+    sources = []
+    for order in range(4):
+        sources.append(host.upload(a_file(tmp_path), "ann")[0])
+        folder = uploads.find(sources[-1], host.settings).parent
+        os.utime(folder, (folder.stat().st_mtime - 100 + order,) * 2)
+    with pytest.raises(TextError, match="not on this machine"):
+        uploads.find(sources[0], host.settings)
+    monkeypatch.setattr(uploads, "KEPT", 9)
+    kept = [uploads.find(source, host.settings).parent for source in sources[1:]]
+    os.utime(kept[1], (0, 0))
+    host.upload(a_file(tmp_path), "ann")
+    assert [folder.exists() for folder in kept] == [True, False, True], "one is older than a day"
+
+
+@pytest.mark.parametrize(
+    "name", ["upload:../x", "upload:notes.txt/..", "upload:", "upload:a/b/c", "upload:../../etc/passwd"]
+)
+def test_the_name_of_an_upload_leads_nowhere_else(name: str) -> None:
+    with pytest.raises(TextError, match="not on this machine"):
+        uploads.find(name, Settings())

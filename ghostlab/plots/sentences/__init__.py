@@ -12,6 +12,14 @@ from ghostlab.plots.sentences.operators import (
     singular_values,
     symmetry_cost,
 )
+from ghostlab.plots.sentences.probes import (
+    directions,
+    parts,
+    rank_at,
+    ranks,
+    state_plane,
+    strengths,
+)
 from ghostlab.plots.sentences.scores import (
     by_position,
     channel_error,
@@ -28,17 +36,23 @@ __all__ = [
     "by_position",
     "channel_error",
     "cumulative_energy",
+    "directions",
     "eigenvalues",
     "energy_split",
     "explained",
     "gap_closed",
     "heat_map",
+    "parts",
     "perplexity",
     "position_error",
+    "rank_at",
     "rank_curve",
+    "ranks",
     "relative_error",
     "selection",
     "singular_values",
+    "state_plane",
+    "strengths",
     "symmetry_cost",
     "window_differences",
 ]

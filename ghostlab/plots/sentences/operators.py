@@ -71,7 +71,7 @@ def eigenvalues(report: OperatorReport) -> str:
     """How many eigenvalues of W grow, and how strongly it turns."""
     values = np.asarray(report.eigenvalues_real) + 1j * np.asarray(report.eigenvalues_imag)
     if not values.size:
-        return "Eigenvalues were not computed for this operator."
+        return " ".join(["Eigenvalues were not computed for this operator.", *report.notes])
     sizes = np.abs(values)
     outside, total, top = int((sizes > 1).sum()), count(values.size), number(float(sizes.max()))
     verb = "lies" if outside == 1 else "lie"

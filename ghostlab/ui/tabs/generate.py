@@ -83,4 +83,4 @@ def columns_of(result: RunResult, view: JobView[RunResult] | None) -> str:
     ours = view if view is not None and view.result is result else None
     texts = {} if ours is None else ours.texts
     busy = ours is not None and not ours.finished and len(made) < len(names)
-    return present.columns(names, result.config.prompt, made, texts, busy)
+    return present.columns(names, result.config.prompt, made, texts, busy=busy)

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
+from ghostlab.insights import Excitement
+from ghostlab.plots import insight, sentences, style
 from ghostlab.plots import operator as figures
-from ghostlab.plots import sentences, style
+from ghostlab.plots.style import Role
 from ghostlab.records import OperatorReport
 from ghostlab.results import RunResult
-from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs import panels, switches
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
-from ghostlab.ui.tabs.view import Page, Tab
+from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _NONE = (
     "**{}** puts no linear map in the place of the blocks (it drops them plainly, keeps a layer, or changes "
@@ -22,7 +24,7 @@ _NONE = (
 
 def _panel(
     title: str,
-    draw_one: Callable[[OperatorReport, str], list[go.Figure]],
+    draw_one: Callable[[OperatorReport, Role], list[go.Figure]],
     sentence: Callable[[OperatorReport], str],
     count: int = 1,
 ) -> Panel:
@@ -33,8 +35,7 @@ def _panel(
         if not result.runs or block >= len(result.runs[at.run].operators):
             return _why(result, at.run), [style.empty("No linear map to show.") for _ in range(count)]
         report = result.runs[at.run].operators[block]
-        colour = style.roles(result.runs)[at.run].colour
-        return sentence(report), draw_one(report, colour)
+        return sentence(report), draw_one(report, style.roles(result.runs)[at.run])
 
     return Panel(title, draw, count)
 
@@ -44,22 +45,43 @@ def _why(result: RunResult, run: int) -> str:
     return _NONE.format(style.roles(result.runs)[run].name) if result.runs else "No recovery was fitted."
 
 
-def _first(result: RunResult) -> int:
-    """The recovery with the lowest perplexity of those that have an operator."""
-    known = [index for index, run in enumerate(result.runs) if run.operators]
-    return min(known, key=lambda index: result.runs[index].perplexity.value, default=0)
-
-
-def _maps(report: OperatorReport, _: str) -> list[go.Figure]:
+def _maps(report: OperatorReport, _: Role) -> list[go.Figure]:
     return [figures.heat_map(report, "symmetric"), figures.heat_map(report, "antisymmetric")]
 
 
-def _energy(report: OperatorReport, _: str) -> list[go.Figure]:
+def _energy(report: OperatorReport, _: Role) -> list[go.Figure]:
     return [figures.energy_split(report)]
 
 
-def _eigenvalues(report: OperatorReport, colour: str) -> list[go.Figure]:
-    return [figures.eigenvalues(report, colour)]
+def _eigenvalues(report: OperatorReport, role: Role) -> list[go.Figure]:
+    return [figures.eigenvalues(report, role.colour)]
+
+
+def _directions(report: OperatorReport, role: Role) -> list[go.Figure]:
+    return [insight.directions(report, role.colour)]
+
+
+def _told_directions(report: OperatorReport) -> str:
+    """The sentence, and below it each direction with its channels and tokens."""
+    lines = [sentences.directions(report), ""]
+    for number, one in enumerate(report.directions, start=1):
+        tokens = ", ".join(_quoted(token) for token in one.tokens)
+        lines.append(
+            f"{number}. writes to channels {insight.channels(one.writes)}; "
+            f"reads {insight.channels(one.reads)}" + (f"; moves farthest: {tokens}" if tokens else "")
+        )
+    return "\n".join(lines)
+
+
+def _quoted(token: Excitement) -> str:
+    """The token in its context, as code, so that nothing of it is read as Markdown."""
+    before, own = (part.replace("`", "'").replace("\n", "⏎") for part in (token.before, token.token))
+    mark = " (massive)" if token.massive else ""
+    return f"`{before}`**`{own}`**{mark}" if before.strip() else f"**`{own or ' '}`**{mark}"
+
+
+def _planes(report: OperatorReport, role: Role) -> list[go.Figure]:
+    return [insight.state_plane(report, role), insight.state_plane(report, role, "massive")]
 
 
 def _cost(result: RunResult, at: Choice) -> Drawing:
@@ -72,9 +94,23 @@ PANELS = [
     Panel("What symmetry costs", _cost),
     _panel("The two parts: S (symmetric) and A (antisymmetric)", _maps, sentences.heat_map, count=2),
     _panel("Eigenvalues of W in the complex plane", _eigenvalues, sentences.eigenvalues),
+    _panel("Where the map does most: its top directions on the data", _directions, _told_directions),
+    _panel(
+        "Single tokens: ordinary ones (left) and massive ones (right)",
+        _planes,
+        sentences.state_plane,
+        count=2,
+    ),
 ]
 
 
 def build(page: Page) -> Tab:
-    """Four figures on one recovery's map."""
-    return panels.build(page, "operator", PANELS, by_run=True, by_block=True, first=_first)
+    """Figures on one recovery's map, and switches that put a part of it into the model."""
+    looked_at = panels.build(page, "operator", PANELS, by_run=True, by_block=True, first=switches.best)
+    tried = switches.build()
+    drawn = looked_at.figures
+    figures = Outputs(
+        [*drawn.components, *tried.figures.components],
+        lambda result: [*drawn.render(result), *tried.figures.render(result)],
+    )
+    return Tab(figures, tried.words, {"recovery": drawn.components[0], **tried.controls})

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 from ghostlab.plots import sentences
 from ghostlab.plots import spectrum as figures
 from ghostlab.results import RunResult
-from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs import panels, ranks
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
-from ghostlab.ui.tabs.view import Page, Tab
+from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 
 def _panel(title: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
@@ -30,5 +30,11 @@ PANELS = [
 
 
 def build(page: Page) -> Tab:
-    """Three figures on the singular values and on truncation."""
-    return panels.build(page, "spectrum", PANELS, by_block=True)
+    """Three figures on the singular values and on truncation, and ranks to be put into the model."""
+    drawn = panels.build(page, "spectrum", PANELS, by_block=True).figures
+    taken = ranks.build(page)
+    figures = Outputs(
+        [*drawn.components, *taken.figures.components],
+        lambda result: [*drawn.render(result), *taken.figures.render(result)],
+    )
+    return Tab(figures, taken.words, taken.controls)

@@ -1,0 +1,98 @@
+"""Altered copies of a fitted map: its symmetric or antisymmetric part, a rank of it, another strength."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ghostlab.analysis.leading import output_directions, singular
+from ghostlab.analysis.symmetry import split
+from ghostlab.calibration.moments import Moments
+from ghostlab.model.standin import AffineMap
+from ghostlab.probes import Alteration
+from ghostlab.recovery.lowrank import Factors
+
+
+@dataclass(frozen=True)
+class _Form:
+    """M' as it is to be stored: dense, as factors, or as a diagonal."""
+
+    dense: Tensor | None = None
+    factors: Factors | None = None
+    diagonal: Tensor | None = None
+
+
+def needs_moments(standin: AffineMap, how: Alteration) -> bool:
+    """Whether :func:`alter` needs moments: for a reduced rank, and to refit a bias to a changed M."""
+    changed = how.part != "whole" or how.rank is not None
+    by_data = how.rank is not None and how.factor == "reduced_rank"
+    return by_data or (changed and standin.bias is not None)
+
+
+def alter(standin: AffineMap, how: Alteration, seen: Moments | None = None) -> AffineMap:
+    """x -> x + alpha (x M' + b'), with M' the part and rank of M that ``how`` names.
+
+    b' is the best bias for M' on the fitted tokens, b + mean(x) (M - M'), so that a changed part or rank does
+    not pay for a shift that a bias would mend. The offset of first tokens stays as it was fitted. Both are
+    scaled by alpha, so that alpha = 0 is plain dropping.
+
+    Args:
+        standin: The fitted map.
+        how: What to keep of it.
+        seen: Moments that it was fitted on, where :func:`needs_moments` says so.
+    """
+    form, bias = _Form(standin.dense, _factors(standin), standin.diagonal), standin.bias
+    if how.part != "whole" or how.rank is not None:
+        matrix = standin.matrix()
+        form, kept = _reformed(matrix, how, seen, bias is not None)
+        if bias is not None:
+            assert seen is not None
+            bias = bias.double() + (seen.x / seen.count).to(bias.device) @ (matrix - kept)
+    scaled = how.alpha
+    return AffineMap(
+        _times(form.dense, scaled),
+        factors=None if form.factors is None else (form.factors[0] * scaled, form.factors[1]),
+        diagonal=_times(form.diagonal, scaled),
+        bias=_times(bias, scaled),
+        first=_times(standin.first, scaled),
+    )
+
+
+def _factors(standin: AffineMap) -> Factors | None:
+    return None if standin.down is None or standin.up is None else (standin.down, standin.up)
+
+
+def _times(tensor: Tensor | None, scale: float) -> Tensor | None:
+    return None if tensor is None else tensor * scale
+
+
+def _reformed(matrix: Tensor, how: Alteration, seen: Moments | None, bias: bool) -> tuple[_Form, Tensor]:
+    """The part and rank of M, as it is stored and as a matrix."""
+    symmetric, antisymmetric = split(matrix)
+    part = {"whole": matrix, "symmetric": symmetric, "antisymmetric": antisymmetric}[how.part]
+    if how.rank is None or how.rank >= len(matrix):
+        return _Form(dense=part), part
+    if how.factor == "reduced_rank":
+        assert seen is not None
+        factors = _reduced(part, seen.centred() if bias else seen, how.rank)
+    else:
+        factors = _truncated(part, how.rank)
+    kept = factors[0] @ factors[1]
+    cheap = 2 * how.rank < len(matrix)  # from there on factors are more numbers than the matrix itself
+    return (_Form(factors=factors) if cheap else _Form(dense=kept)), kept
+
+
+def _truncated(matrix: Tensor, rank: int) -> Factors:
+    """The rank-r matrix nearest to M; both factors of the same scale."""
+    left, values, right = singular(matrix, rank)
+    root = values[:rank].sqrt()
+    return left[:, :rank] * root, root[:, None] * right[:rank]
+
+
+def _reduced(matrix: Tensor, seen: Moments, rank: int) -> Factors:
+    """M V V' with the r output directions that lower the error on the fitted tokens most."""
+    gram, cross = seen.gram.to(matrix.device), seen.cross.to(matrix.device)
+    directions = output_directions(matrix, 2 * cross - gram @ matrix, rank)[:, :rank]
+    return matrix @ directions, torch.clone(directions.T)

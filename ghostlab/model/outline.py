@@ -1,0 +1,119 @@
+"""A model's blocks and sizes, before it is loaded: from a stored list or its configuration, without torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import try_to_load_from_cache
+from huggingface_hub.errors import HFValidationError
+
+from ghostlab.errors import ModelNotFoundError, UnsupportedModelError
+from ghostlab.model.source import kind_of
+from ghostlab.settings import Settings
+
+STORED = Path(__file__).with_name("outlines.json")
+_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+_WIDTH = ("hidden_size", "n_embd", "d_model")
+_MOST = 2000
+"""More blocks than any model has: a configuration that claims more is not drawn."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What can be drawn and counted of a model.
+
+    Attributes:
+        name: Its name for people.
+        layers: Number of decoder blocks.
+        width: Size of the residual stream.
+        layer_types: ``sliding_attention``, ``full_attention``, ... per block; empty when they are all alike.
+        blocks: Parameters of each block; empty when they are not known.
+        attention: Those of its attention alone; the rest of a block is its MLP and norms.
+        head: Multiplications per token in the output matrix, whether or not it is tied.
+        total: All parameters; tied ones count once.
+    """
+
+    name: str
+    layers: int
+    width: int
+    layer_types: tuple[str, ...] = ()
+    blocks: tuple[int, ...] = ()
+    attention: tuple[int, ...] = ()
+    head: int = 0
+    total: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Outline:
+        """Read what :meth:`to_dict` wrote."""
+        given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
+        return cls(**given)
+
+
+@cache
+def _stored() -> dict[str, Outline]:
+    listed = json.loads(STORED.read_text(encoding="utf-8"))
+    return {source: Outline.from_dict(values) for source, values in listed.items()}
+
+
+def stored(source: str) -> Outline | None:
+    """The outline of a model of the catalogue; ``None`` for any other."""
+    return _stored().get(source)
+
+
+def config_folder(source: str, revision: str | None, settings: Settings) -> Path | None:
+    """Where the configuration of a folder or hub model lies on this machine; nothing is ever fetched.
+
+    Returns:
+        The folder that holds ``config.json``; ``None`` for a hub model or ``.gguf`` file that was never
+        loaded.
+
+    Raises:
+        ModelNotFoundError: If this host does not allow such a source, or there can be no such model.
+    """
+    kind = kind_of(source, settings)
+    if kind == "folder":
+        folder = Path(source).expanduser()
+        if not (folder / "config.json").is_file():
+            raise ModelNotFoundError(
+                f"There is no model in '{source}'.", "A model folder holds config.json and its weights."
+            )
+        return folder
+    if kind != "hub":
+        return None
+    try:
+        found = try_to_load_from_cache(source, "config.json", revision=revision)
+    except HFValidationError as error:
+        raise ModelNotFoundError(f"'{source}' is not a hub id.", "Give org/name.") from error
+    return Path(found).parent if isinstance(found, str) else None
+
+
+def read_plain(folder: Path, name: str) -> Outline:
+    """The outline that ``config.json`` alone gives: how many blocks, how wide, of which type.
+
+    Raises:
+        UnsupportedModelError: If it does not say how many blocks there are.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        layers, width = _first(config, _LAYERS), _first(config, _WIDTH)
+        types = tuple(map(str, config.get("layer_types") or ()))
+    except (OSError, ValueError, AttributeError, TypeError):
+        layers = 0
+    if not 0 < layers <= _MOST:
+        raise UnsupportedModelError(
+            f"config.json of {name} does not say how many blocks it has.", "Use a decoder language model."
+        )
+    return Outline(name, layers, width, types if len(types) == layers and len(set(types)) > 1 else ())
+
+
+def _first(config: Mapping[str, Any], names: tuple[str, ...]) -> int:
+    return next((config[name] for name in names if isinstance(config.get(name), int)), 0)

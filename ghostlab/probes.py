@@ -1,0 +1,75 @@
+"""Probes: an altered copy of a recovery's maps is put into the model and measured. Plain frozen records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from ghostlab.errors import ConfigError
+from ghostlab.generations import Generation
+from ghostlab.records import Metric
+
+Part = Literal["whole", "symmetric", "antisymmetric"]
+Factor = Literal["truncated_svd", "reduced_rank"]
+MOST_STRENGTH = 10.0
+PARTS: dict[Part, str] = {"whole": "whole map", "symmetric": "S only", "antisymmetric": "A only"}
+FACTORS: dict[Factor, str] = {"truncated_svd": "truncated SVD", "reduced_rank": "reduced rank"}
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """What is put into the model instead of a fitted map: x -> x + alpha (x M' + b').
+
+    Attributes:
+        part: M, or only S = (M + M')/2, or only A = (M - M')/2.
+        alpha: Strength; 0 drops the blocks plainly, 1 is as fitted.
+        rank: Keep only this rank of the part; ``None`` for all of it.
+        factor: How a rank is taken.
+    """
+
+    part: Part = "whole"
+    alpha: float = 1.0
+    rank: int | None = None
+    factor: Factor = "truncated_svd"
+
+    def check(self, width: int) -> None:
+        """Raise ConfigError for what cannot be put into a model of ``width`` channels."""
+        if not (math.isfinite(self.alpha) and abs(self.alpha) <= MOST_STRENGTH):
+            raise ConfigError(
+                f"Strength {self.alpha} cannot be used.",
+                f"Use one from -{MOST_STRENGTH:g} to {MOST_STRENGTH:g}.",
+            )
+        if self.rank is not None and not 1 <= self.rank <= width:
+            raise ConfigError(f"Rank {self.rank} is not possible.", f"Use a rank from 1 to {width}.")
+
+    @property
+    def name(self) -> str:
+        """For people: ``S only, strength 0.5, rank 64``."""
+        strength = "" if self.alpha == 1 else f", strength {self.alpha:g}"
+        rank = "" if self.rank is None else f", rank {self.rank} ({FACTORS[self.factor]})"
+        return f"{PARTS[self.part]}{strength}{rank}"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How the model does with an altered map, on the run's held-out windows.
+
+    Attributes:
+        label: The recovery whose maps were altered.
+        alteration: How.
+        parameters_added: Numbers that the altered maps store.
+        window_nll: Mean negative log-likelihood of each window, for paired comparisons.
+        prompt: The prompt of ``generation``.
+        generation: A continuation, if one was asked for.
+    """
+
+    label: str
+    alteration: Alteration
+    parameters_added: int
+    perplexity: Metric
+    kl: Metric
+    top1_agreement: Metric
+    window_nll: list[float]
+    prompt: str = ""
+    generation: Generation | None = None

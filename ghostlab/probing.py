@@ -1,0 +1,147 @@
+"""Put altered copies of a finished run's maps into the model, and measure what that does.
+
+Nothing is fitted again: maps come from the result, the parts and ranks of them from linear algebra. The
+workbench keeps the original's states where the variants part from it, so that each probe costs the blocks
+behind the cut and the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ghostlab.analysis.altered import alter, needs_moments
+from ghostlab.calibration.capture import LESS_MEMORY
+from ghostlab.calibration.moments import BlockMoments
+from ghostlab.config import RunConfig
+from ghostlab.cut import Block, Cut
+from ghostlab.errors import ConfigError, ResultError, memory_errors
+from ghostlab.evaluation.generate import OnText, Sampling, generate
+from ghostlab.evaluation.scoreboard import score
+from ghostlab.generations import Generation
+from ghostlab.model.export import unpack
+from ghostlab.model.lm import Model
+from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.probes import Alteration, Probe
+from ghostlab.progress import Progress
+from ghostlab.records import Scores
+from ghostlab.results import RunResult
+from ghostlab.workbench import Workbench
+
+Seen = dict[Block, BlockMoments]
+
+
+def probe(
+    bench: Workbench,
+    result: RunResult,
+    label: str,
+    asked: Sequence[Alteration],
+    *,
+    progress: Progress,
+    on_text: OnText | None = None,
+) -> list[Probe]:
+    """Measure altered copies of a recovery's maps on the run's held-out windows, all in one pass.
+
+    Args:
+        bench: Holds the model, the texts and what was calibrated.
+        result: A finished run with its operators.
+        label: The recovery whose maps are altered, the same way in each block.
+        asked: What to make of them. A single one also continues the run's prompt.
+        progress: Told how far it is; obeyed when stopped.
+        on_text: Given the continuation as it grows.
+
+    Raises:
+        ConfigError: If there is no such recovery, it has no map alone, or an alteration is impossible.
+        ResultError: If the result's operators are not at hand.
+        Cancelled: Between two batches or tokens.
+    """
+    config = result.config
+    maps = _maps(result, label)
+    for how in asked:
+        how.check(result.model.hidden_size)
+    with memory_errors(LESS_MEMORY):
+        model = bench.model(config, progress.part(0.0, 0.1))
+        cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
+        by_data = any(needs_moments(map_, how) for map_ in _affine(maps) for how in asked)
+        seen = _seen(bench, config, model, cut, progress.part(0.1, 0.3)) if by_data else {}
+        pruned = model.without(cut)
+        variants = [model.without(cut, _altered(maps, how, seen)) for how in asked]
+        scores = _scores(bench, config, model, variants, progress.part(0.3 if by_data else 0.1, 0.8))
+        said: list[Generation | None] = [None] * len(asked)
+        if len(asked) == 1 and config.new_tokens:
+            named = {"original": model, label: variants[0]}
+            said = list(_continue(config, named, progress.part(0.8, 1.0), on_text))
+    progress.at(1.0, "Done")
+    return [
+        Probe(
+            label=label,
+            alteration=how,
+            parameters_added=variant.parameters - pruned.parameters,
+            perplexity=found.perplexity,
+            kl=found.kl,
+            top1_agreement=found.top1_agreement,
+            window_nll=found.window_nll,
+            prompt=config.prompt if generation else "",
+            generation=generation,
+        )
+        for how, variant, found, generation in zip(asked, variants, scores, said, strict=True)
+    ]
+
+
+def _maps(result: RunResult, label: str) -> dict[Block, StandIn]:
+    """The stand-ins of a recovery, each a map alone."""
+    named = [run.label for run in result.runs]
+    if label not in named:
+        raise ConfigError(f"This run has no recovery '{label}'.", f"It has: {', '.join(named) or 'none'}.")
+    if not result.operators:
+        raise ResultError("This result holds no operators.", "Run its configuration again.")
+    found = unpack(result.operators, f"{label}/")
+    if not found or any(standin.map is None or standin.weights for standin in found.values()):
+        raise ConfigError(
+            f"{label} puts no linear map alone in the place of the blocks.",
+            "Probe a recovery with an Operator tab, for example ghost.",
+        )
+    return found
+
+
+def _affine(maps: dict[Block, StandIn]) -> list[AffineMap]:
+    return [standin.map for standin in maps.values() if standin.map is not None]
+
+
+def _altered(maps: dict[Block, StandIn], how: Alteration, seen: Seen) -> dict[Block, StandIn]:
+    """The same stand-ins with altered maps."""
+    made: dict[Block, StandIn] = {}
+    for block, standin in maps.items():
+        assert standin.map is not None
+        moments = seen[block].all(first=standin.map.first is None) if seen else None
+        made[block] = replace(standin, map=alter(standin.map, how, moments))
+    return made
+
+
+def _seen(bench: Workbench, config: RunConfig, model: Model, cut: Cut, progress: Progress) -> Seen:
+    """What the maps were fitted on; at hand if the run was made a short while ago."""
+    text = bench.text(config.text, progress.part(0.0, 0.1))
+    return bench.calibration(config, model, text).moments(cut, progress.part(0.1, 1.0))
+
+
+def _scores(
+    bench: Workbench, config: RunConfig, model: Model, variants: Sequence[Model], progress: Progress
+) -> list[Scores]:
+    text = bench.text(config.held_out_text or config.text, progress.part(0.0, 0.05))
+    held_out = bench.held_out(config, model, text)
+    return score(held_out, variants, seed=config.seed, progress=progress.part(0.05, 1.0))[1:]
+
+
+def _continue(
+    config: RunConfig, named: dict[str, Model], progress: Progress, on_text: OnText | None
+) -> list[Generation]:
+    """What the altered model, the second of ``named``, makes of the run's prompt under the run's settings."""
+    return generate(
+        named,
+        config.prompt,
+        Sampling(config.new_tokens, config.temperature, config.top_p, config.seed),
+        prompt_format=config.prompt_format,
+        only=list(named)[1:],
+        on_text=on_text,
+        progress=progress,
+    )

@@ -1,0 +1,186 @@
+"""The block picker: the model as a strip of its blocks, clicked and dragged over in the browser alone.
+
+Its value is the text of the blocks to drop, the same as that of the field below it; ``picker.js`` draws,
+listens and counts. From here it gets what to draw: the outline of the model and the scores of a criterion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from ghostlab.config import RunConfig
+from ghostlab.cut import parse_cut
+from ghostlab.errors import GhostlabError
+from ghostlab.model import outline
+from ghostlab.model.outline import Outline
+from ghostlab.plots import formats as fmt
+from ghostlab.plots import style
+from ghostlab.records import SelectionInfo
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+from ghostlab.ui import registry
+from ghostlab.ui.service import Service
+
+CSS = Path(__file__).with_name("picker.css")
+_JS = Path(__file__).with_name("picker.js")
+BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
+"""Who decides what is dropped."""
+_SHORTEST = 0.06
+"""Length of the least score's bar, as a share."""
+_ESTIMATE = (
+    "An estimate before any measurement: multiplications per token in blocks and output matrix, with all of "
+    "them over without those dropped. Attention over a long context, memory traffic and what a recovery adds "
+    "are not counted."
+)
+_FACTS = {
+    "blocks": ("Blocks", ""),
+    "parameters": ("Parameters", ""),
+    "memory": ("Memory", ""),
+    "speed": ("Speed-up", _ESTIMATE),
+    "keep": ("Keeps", "The blocks that stay, as mergekit writes them: layer_range, end not included."),
+}
+_NOT_SEEN = "The blocks of {} are shown once it has been loaded; name them in the field, and press Run."
+
+
+def _template() -> str:
+    rows = "".join(
+        f'<div data-fact="{name}" hidden><dt>{title}</dt><dd><b></b>{_tip(title, help)}</dd></div>'
+        for name, (title, help) in _FACTS.items()
+    )
+    return (
+        '<div class="gl-picker"><div class="gl-strip" role="group"></div>'
+        '<div class="gl-colours" hidden><span style="--gl-key:var(--gl-attention)">attention</span>'
+        '<span class="gl-types">in a sliding window</span>'
+        '<span style="--gl-key:var(--gl-mlp)">MLP</span>'
+        '<span class="gl-scored" style="--gl-key:var(--gl-score)"> </span></div>'
+        f'<p class="gl-said" role="status"></p><dl class="gl-facts">{rows}</dl></div>'
+    )
+
+
+def _tip(title: str, help: str) -> str:
+    if not help:
+        return ""
+    return f'<button type="button" class="gl-tip" aria-label="{title}: {help}">?<span>{help}</span></button>'
+
+
+def build(default: RunConfig, example: RunResult | None = None) -> gr.HTML:
+    """The picker on the default model, with the scores of the example; to be called inside ``gr.Blocks``."""
+    known = outline.stored(default.model)
+    return gr.HTML(
+        default.drop or "",
+        html_template=_template(),
+        js_on_load=_JS.read_text(encoding="utf-8"),
+        apply_default_css=False,
+        label="Blocks of the model",
+        elem_id="picker",
+        by_hand=True,
+        **_props(known, "", default.model, example),
+    )
+
+
+def look(
+    model: str | None, revision: str | None, settings: Settings, result: RunResult | None
+) -> Iterator[gr.HTML]:
+    """What the picker shows of a model: at once what its configuration says, then what is to be counted.
+
+    Args:
+        model: Source of the model, as in :class:`RunConfig`.
+        revision: Of a hub model.
+        settings: Whether this host reads local folders.
+        result: The shown result: its criterion's scores are drawn if it is of the same model.
+    """
+    asked = (model or "").strip()
+    if known := outline.stored(asked):
+        yield _drawn(known, "", asked, result)
+        return
+    try:
+        folder = outline.config_folder(asked, (revision or "").strip() or None, settings)
+        if folder is None:
+            yield _drawn(None, _NOT_SEEN.format(asked), asked, result)
+            return
+        name = Path(asked).expanduser().resolve().name if folder == Path(asked).expanduser() else asked
+        plain = outline.read_plain(folder, name)
+        yield _drawn(plain, "", asked, result)
+        yield _drawn(_counted(folder, plain), "", asked, result)
+    except GhostlabError as error:
+        yield _drawn(None, str(error), asked, result)
+
+
+def _counted(folder: Path, plain: Outline) -> Outline:
+    registry.load()
+    from ghostlab.model.anatomy import measure
+    from ghostlab.model.folder import read_config
+
+    return measure(read_config(folder), plain.name)
+
+
+def _drawn(shown: Outline | None, note: str, model: str, result: RunResult | None) -> gr.HTML:
+    return gr.HTML(**_props(shown, note, model, result))
+
+
+def _props(shown: Outline | None, note: str, model: str, result: RunResult | None) -> dict[str, Any]:
+    """What ``picker.js`` draws from; scores only those of the same model."""
+    info = result.selection if result is not None and result.config.model == model else None
+    scored = scores(info, shown.layers) if shown is not None and info is not None else None
+    return {"outline": shown.to_dict() if shown else None, "note": note, "scores": scored}
+
+
+def scores(info: SelectionInfo, layers: int) -> dict[str, Any]:
+    """Bars for the blocks: each candidate's score at the block where it starts.
+
+    Returns:
+        ``heights`` (0 to 1, ``None`` where there is no score) and ``words`` per block, the ``chosen`` blocks,
+        and a ``legend``.
+    """
+    heights: list[float | None] = [None] * layers
+    words = [""] * layers
+    candidates = [parse_cut(name).blocks[0] for name in info.labels]
+    scale = _scale(style.finite(info.scores))
+    for block, score in zip(candidates, info.scores, strict=True):
+        if math.isfinite(score) and block.start < layers:
+            heights[block.start] = scale(score)
+            of = "" if block.size == 1 else f" of {block}"
+            words[block.start] = f"{info.criterion} score{of} {fmt.number(score)}"
+    single = all(block.size == 1 for block in candidates)
+    first = "shortest" if info.lower_is_better else "longest"
+    legend = f"{info.criterion}{'' if single else ' from that block on'}: {first} goes first"
+    return {"heights": heights, "words": words, "chosen": info.chosen, "legend": legend}
+
+
+def _scale(known: list[float]) -> Callable[[float], float]:
+    """From a score to the length of its bar, logarithmic where the scores' axis would be."""
+    curve: Callable[[float], float] = math.log if style.axis_type(known) == "log" else float
+    low, high = (curve(min(known)), curve(max(known))) if known else (0.0, 0.0)
+    return lambda score: _SHORTEST + (1 - _SHORTEST) * (curve(score) - low) / ((high - low) or 1.0)
+
+
+def bind(
+    service: Service,
+    picker: gr.HTML,
+    controls: Mapping[str, Component],
+    shown: Component,
+    quiet: dict[str, Any],
+) -> None:
+    """Wire the picker with the field of the blocks, both ways and without the server, and with the model.
+
+    Args:
+        service: Finds the shown result.
+        picker: From :func:`build`.
+        controls: The sidebar's, by name.
+        shown: Holds the id of the shown result.
+        quiet: Settings of an event that shows no progress.
+    """
+    drop, model, revision = controls["drop"], controls["model"], controls["revision"]
+    drop.change(None, drop, picker, js="(text) => text ?? ''")
+    picker.input(None, picker, [drop, controls["chooser"]], js=f"(text) => [text, '{BY_HAND}']")
+
+    def draw(source: str | None, asked_revision: str | None, shown_id: str) -> Iterator[gr.HTML]:
+        yield from look(source, asked_revision, service.settings, service.find(shown_id))
+
+    gr.on([model.change, revision.change, shown.change], draw, [model, revision, shown], picker, **quiet)

@@ -1,0 +1,89 @@
+"""Buttons that put an altered map into the model: each queues a job, as Run and Generate do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from ghostlab.probes import FACTORS, PARTS, Alteration, Factor, Part
+from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.probe_jobs import queue_probe
+from ghostlab.ui.service import Service
+from ghostlab.ui.tabs.view import Tab
+
+SWEPT: dict[Part, tuple[float, ...]] = {
+    "whole": (0.25, 0.5, 0.75, 1.25),
+    "symmetric": (0.5, 1.0),
+    "antisymmetric": (0.5, 1.0),
+}
+"""Strengths that are tried of each part."""
+LOWEST = 8
+
+
+def swept_parts() -> list[Alteration]:
+    """The whole map at several strengths, and each part of it."""
+    return [Alteration(part=part, alpha=alpha) for part in PARTS for alpha in SWEPT[part]]
+
+
+def swept_ranks(width: int) -> list[Alteration]:
+    """Ranks 8, 16, 32, ... below ``width``, in both factorisations."""
+    ranks = [LOWEST << step for step in range(width.bit_length()) if LOWEST << step < width]
+    return [Alteration(rank=rank, factor=factor) for factor in FACTORS for rank in ranks]
+
+
+def bind(
+    service: Service,
+    shown: Component,
+    tabs: Mapping[str, Tab],
+    started: Callable[[str], dict[Any, Any]],
+    outputs: list[Component],
+    **quiet: Any,
+) -> list[Any]:
+    """Wire the buttons of the Operator and the Spectrum tab; returns their click events.
+
+    Args:
+        service: Queues the jobs.
+        shown: Holds the id of the shown result.
+        tabs: All tabs.
+        started: What a page is sent once a job is queued.
+        outputs: Components of that.
+        quiet: Settings of an event that shows no progress.
+    """
+    switches, ranks = tabs["Operator"].controls, tabs["Spectrum & rank"].controls
+
+    def submit(
+        request: gr.Request, shown_id: str, label: str | None, asked: list[Alteration]
+    ) -> dict[Any, Any]:
+        with told_to_user():
+            return started(queue_probe(service, shown_id, label, asked, owner=request.session_hash or ""))
+
+    def one(request: gr.Request, shown_id: str, label: str | None, *how: Any) -> dict[Any, Any]:
+        part, alpha, rank = how
+        return submit(request, shown_id, label, [Alteration(part, float(alpha), int(rank))])
+
+    def parts(request: gr.Request, shown_id: str, label: str | None) -> dict[Any, Any]:
+        return submit(request, shown_id, label, swept_parts())
+
+    def rank_one(
+        request: gr.Request, shown_id: str, label: str | None, factor: Factor, rank: float
+    ) -> dict[Any, Any]:
+        return submit(request, shown_id, label, [Alteration(rank=int(rank), factor=factor)])
+
+    def rank_many(request: gr.Request, shown_id: str, label: str | None) -> dict[Any, Any]:
+        with told_to_user():
+            width = service.result(shown_id).model.hidden_size
+        return submit(request, shown_id, label, swept_ranks(width))
+
+    def click(button: str, owner: Mapping[str, Component], work: Callable[..., Any], *names: str) -> Any:
+        inputs = [shown, *(owner[name] for name in ("recovery", *names))]
+        return owner[button].click(work, inputs, outputs, **quiet)
+
+    return [
+        click("start", switches, one, "part", "alpha", "rank"),
+        click("start_sweep", switches, parts),
+        click("start", ranks, rank_one, "factor", "rank"),
+        click("start_sweep", ranks, rank_many),
+    ]

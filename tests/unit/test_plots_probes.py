@@ -1,0 +1,147 @@
+"""Figures and sentences on probes, directions and single tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from ghostlab.plots import catalog, insight, probes, sentences, style
+from ghostlab.probes import Alteration
+from ghostlab.records import RankCurve
+from ghostlab.results import RunResult
+from tests.helpers.results import CHANNELS, make_probe, make_result
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def probed() -> RunResult:
+    """Ranks 8 and 16 are worse than the full one on every window, 32 on half of them."""
+    result = make_result()
+    full = np.asarray(result.runs[0].window_nll)
+    even = np.where(np.arange(len(full)) % 2, 0.1, -0.1)
+    made = [
+        make_probe(Alteration(rank=8), 130.0, full + 0.5),
+        make_probe(Alteration(rank=32), 73.0, full + even),
+        make_probe(Alteration(rank=16), 90.0, full + 0.2 + even / 10),
+        make_probe(Alteration(rank=32, factor="reduced_rank"), 80.0, full + 0.1),
+        make_probe(Alteration(part="symmetric"), 900.0, full + 2),
+        make_probe(Alteration(part="antisymmetric"), 950.0, full + 2),
+        make_probe(Alteration(alpha=0.5), 100.0, full + 0.3),
+        make_probe(Alteration(rank=64), 70.0, full, label="affine"),
+    ]
+    return replace(result, probes=made)
+
+
+def test_the_suggested_rank_is_the_lowest_within_the_noise(probed: RunResult) -> None:
+    ghost, affine = probed.runs
+    best = probes.suggested(probed, ghost, "truncated_svd")
+    assert best is not None
+    assert best.alteration.rank == 32
+    assert probes.suggested(probed, ghost, "reduced_rank") is None
+    assert [p.alteration.rank for p in probes.by_rank(probed, affine, "truncated_svd")] == [64]
+    said = sentences.ranks(probed, ghost)
+    assert "By truncated SVD, rank 32 is the lowest measured one within the noise of the full rank" in said
+    assert "perplexity 73.0 against" in said
+    assert f"and {CHANNELS**2 - 2 * CHANNELS * 32:,} fewer parameters" in said
+    assert "By reduced rank, every measured rank is surely worse than the full one: rank 32 has" in said
+    assert "No rank has been measured yet" in sentences.ranks(replace(probed, probes=[]), ghost)
+
+
+def test_a_difference_is_sure_only_when_its_interval_is_clear_of_zero() -> None:
+    base = np.zeros(16)
+    assert probes.surely_worse(base + 0.01, base)
+    assert not probes.surely_worse(base, base)
+    assert not probes.surely_worse(base - 1, base)
+    assert not probes.surely_worse(np.array([3.0] + [-0.1] * 15), base), "one window alone decides nothing"
+
+
+def test_measured_ranks_end_at_the_full_one_and_count_what_is_saved(probed: RunResult) -> None:
+    ghost = probed.runs[0]
+    figure = probes.ranks(probed, ghost)
+    plain, best, _ = figure.data
+    assert list(plain.x) == [8, 16, 32, CHANNELS]
+    assert list(plain.y) == [130.0, 90.0, 73.0, ghost.perplexity.value]
+    assert list(best.x) == [32, CHANNELS]
+    assert plain.y[0] + plain.error_y.array[0] == pytest.approx(143.0)
+    assert list(figure.layout.xaxis2.tickvals) == list(figure.layout.xaxis.tickvals) == [8, 16, 32, CHANNELS]
+    assert figure.layout.xaxis2.ticktext == ("7.7 k", "6.1 k", "3.1 k", "0")
+    assert list(probes.ranks(probed, ghost, "kl").data[0].y)[-1] == ghost.kl.value
+    assert "No rank" in probes.ranks(make_result(), ghost).layout.annotations[0].text
+
+
+def test_the_report_has_what_was_measured(probed: RunResult) -> None:
+    (section,) = [one for one in catalog.sections(probed) if one.title == "Altered maps in the model"]
+    titles = [panel.title for panel in section.panels]
+    assert titles == ["Parts and strengths of ghost", "Ranks of ghost, measured", "Ranks of affine, measured"]
+    assert len(catalog.sections(probed)) == len(catalog.sections(make_result())) + 1
+
+
+def test_strengths_start_at_plain_dropping_and_know_the_fitted_map(probed: RunResult) -> None:
+    ghost = probed.runs[0]
+    figure = probes.strengths(probed, ghost)
+    lines: dict[str, go.Scatter] = {trace.name: trace for trace in figure.data}
+    pruned = probed.baseline.pruned.perplexity.value
+    assert list(lines["whole map"].x) == [0, 0.5, 1]
+    assert list(lines["whole map"].y) == [pruned, 100.0, ghost.perplexity.value]
+    assert list(lines["S only"].y) == [pruned, 900.0]
+    assert [trace.name for trace in probes.strengths(make_result(), ghost).data] == ["whole map"]
+
+
+def test_sentences_on_strengths_name_the_latest_and_the_best(probed: RunResult) -> None:
+    ghost, affine = probed.runs
+    said = sentences.strengths(probed, ghost)
+    assert "whole map, strength 0.5 has 100; the best so far is whole map, rank 32 (truncated SVD)" in said
+    assert "Choose what to put into" in sentences.strengths(make_result(), ghost)
+    both = sentences.parts(probed, ghost)
+    assert "S alone has perplexity 900 and A alone 950, both worse than plain dropping" in both
+    assert "costs 8 points of explained gap" in both
+    assert sentences.parts(probed, affine) == ""
+
+
+def test_a_rank_is_told_from_the_curve_between_its_points_too() -> None:
+    report = replace(
+        make_result().runs[0].operators[0],
+        truncated_svd=RankCurve([0, 10, 20, CHANNELS], [0.0, 0.2, 0.4, 0.6], [0.0, 0.3, 0.5, 0.7]),
+    )
+    assert sentences.rank_at(report, 15, "truncated_svd") == (
+        "Rank 15 by truncated SVD explains about 30 % of the gap (full rank 60 %) with 2,880 parameters, "
+        "6,336 fewer than all of it."
+    )
+    assert "rank 20" in sentences.rank_at(report, 20, "truncated_svd").lower()
+    assert "as many as all of it" in sentences.rank_at(report, 90, "truncated_svd")
+    assert "not recorded" in sentences.rank_at(report, 15, "reduced_rank")
+
+
+def test_directions_name_channels_and_tokens() -> None:
+    report = make_result().runs[0].operators[0]
+    (bars,) = insight.directions(report).data
+    assert list(bars.x) == [0.7, 0.2]
+    assert bars.customdata[0] == (
+        "writes to 41 (60 %), 7 (10 %)<br>reads 7 (80 %), 3 (5.0 %)<br>moves most: ' light*house*', 'The'"
+    )
+    said = sentences.directions(report)
+    assert said.startswith("70 % of what the map does to the states is along one direction")
+    assert "the next holds 20 %. Of the 2 tokens that it moves farthest, 1 massive." in said
+    assert "not recorded" in sentences.directions(replace(report, directions=[]))
+
+
+def test_the_plane_joins_each_recovered_state_to_its_target() -> None:
+    result = make_result()
+    report, role = result.runs[0].operators[0], style.roles(result.runs)[0]
+    lines, before, behind, recovered = insight.state_plane(report, role).data
+    assert report.plane is not None
+    assert len(before.x) == len(report.plane.ordinary.before) == 60
+    assert (lines.x[0], lines.x[1], lines.x[2]) == (recovered.x[0], behind.x[0], None)
+    assert len(insight.state_plane(report, role, "massive").data[1].x) == 5
+    assert sentences.state_plane(report) == (
+        "The plane holds 43 % of the variance of ordinary tokens; in it their recovered states miss the "
+        "original's by 50 % of what dropping does, those of massive tokens by 50 %."
+    )
+    none = replace(report.plane, massive=replace(report.plane.massive, before=[], behind=[], recovered=[]))
+    bare = replace(report, plane=none)
+    assert "No token of the sample" in insight.state_plane(bare, role, "massive").layout.annotations[0].text
+    assert "massive" not in sentences.state_plane(bare)

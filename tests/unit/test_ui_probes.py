@@ -1,0 +1,119 @@
+"""Probes as jobs, and what the tabs show of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import gradio as gr
+import pytest
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError
+from ghostlab.insights import Excitement
+from ghostlab.jobstate import JobView
+from ghostlab.probes import Alteration
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+from ghostlab.ui.probe_jobs import queue_probe
+from ghostlab.ui.probing import swept_parts, swept_ranks
+from ghostlab.ui.service import Service
+from ghostlab.ui.tabs import operator, ranks, switches
+from ghostlab.ui.tabs.view import Page
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import CHANNELS, make_probe, make_result
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def lab() -> FakeLab:
+    return FakeLab()
+
+
+@pytest.fixture
+def service(lab: FakeLab, tmp_path: Path) -> Service:
+    return Service(Settings(), lab, make_result().save(tmp_path / "example"))
+
+
+def finish(service: Service, job_id: str) -> JobView[RunResult]:
+    return list(service.follow(job_id))[-1]
+
+
+def test_a_probe_is_added_to_the_result_it_was_made_of(service: Service, lab: FakeLab) -> None:
+    first = service.start(RunConfig(), "ann")
+    finish(service, first)
+    asked = [Alteration(part="symmetric", rank=CHANNELS)]
+    second = queue_probe(service, first, "affine", asked, owner="ann")
+    assert finish(service, second).state == "done"
+    assert lab.probed == [("affine", (Alteration(part="symmetric"),))], "the full rank is no rank"
+    after = service.result(second)
+    assert after.runs is service.result(first).runs, "figures that did not change are not sent again"
+    third = queue_probe(service, second, "affine", [*asked, Alteration(alpha=0.5)], owner="ann")
+    finish(service, third)
+    assert [p.alteration.alpha for p in service.result(third).probes] == [1.0, 0.5], "each once"
+
+
+def test_the_example_is_run_again_before_it_is_probed(service: Service, lab: FakeLab) -> None:
+    job_id = queue_probe(service, "", None, [Alteration(alpha=0.5)], owner="ann")
+    assert finish(service, job_id).state == "done"
+    assert lab.asked == [make_result().config]
+    assert lab.probed[0][0] == "ghost"
+    assert len(service.result(job_id).probes) == 1
+    assert service.result(job_id).generations, "the texts of the run stay"
+
+
+def test_what_cannot_be_probed_is_refused_before_anything_is_queued(service: Service) -> None:
+    for label, how, says in (
+        ("drop", Alteration(), "drop has no linear map to alter. Choose ghost or affine"),
+        ("ghost", Alteration(rank=CHANNELS + 1), "is not possible"),
+        ("ghost", Alteration(alpha=99), "Strength 99"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            queue_probe(service, "", label, [how], owner="ann")
+
+
+def test_sweeps_are_log_spaced_and_never_ask_for_what_is_known() -> None:
+    assert sorted({how.rank or 0 for how in swept_ranks(576)}) == [8, 16, 32, 64, 128, 256, 512]
+    assert len(swept_ranks(576)) == 14
+    assert Alteration() not in swept_parts()
+    assert {how.part for how in swept_parts()} == {"whole", "symmetric", "antisymmetric"}
+
+
+def test_tabs_show_the_latest_probe_first_and_its_text() -> None:
+    result = make_result()
+    window = result.runs[1].window_nll
+    made = [
+        make_probe(Alteration(alpha=0.5), 99.0, window),
+        make_probe(Alteration(rank=8), 80.0, window, "affine"),
+    ]
+    probed = replace(result, probes=[*made, replace(made[0], prompt="another", alteration=Alteration())])
+    frame = switches.table_of(probed.probes).data
+    assert list(frame["Put in"]) == [
+        "whole map",
+        "whole map, rank 8 (truncated SVD)",
+        "whole map, strength 0.5",
+    ]
+    assert frame["Added"].dtype.kind == "i"
+    texts = switches.texts_of(probed)
+    assert texts.count("<article") == 4, "original, pruned, and the two that continue this prompt"
+    assert "so it says" in texts
+    assert switches.texts_of(result) == ""
+    assert switches.latest(result) == result.runs[0]
+    assert switches.latest(replace(result, probes=made)) == result.runs[1]
+    assert switches.latest(replace(result, runs=[], probes=[])) is None
+
+
+def test_tabs_without_a_map_say_so() -> None:
+    bare = replace(make_result(), runs=[replace(make_result().runs[0], operators=[])])
+    with gr.Blocks():
+        page = Page(gr.Textbox(label="shown"), lambda _: bare)
+        tried, taken = switches.build(), ranks.build(page)
+    assert "has a map to alter" in tried.words.render(bare)[0]
+    assert "has a map to take a rank of" in taken.words.render(bare)[0]
+    assert taken.figures.render(bare)[2] == taken.words.render(bare)[0]
+
+
+def test_tokens_are_quoted_so_that_nothing_of_them_is_markdown() -> None:
+    assert operator._quoted(Excitement("a `b", " *c*\n", 1.0, True)) == "`a 'b`**` *c*⏎`** (massive)"
+    assert operator._quoted(Excitement("", "", 1.0, False)) == "**` `**"
