@@ -281,6 +281,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     columns = page.locator("#columns article")
     expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
+    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
     a_block_map_is_computed(page)
     the_example_and_the_run_can_be_compared(page)
@@ -296,7 +297,6 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(columns.nth(4)).to_contain_text("20 blocks share the original's prompt")
     expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
     expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
-    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
     link = page.url
     page.reload()
