@@ -30,13 +30,13 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
 from ghostlab.config import FitOrder
 from ghostlab.errors import GhostlabError
-from ghostlab.evaluation.metrics import resamples
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.lm import Model
 from ghostlab.pruning.selection import CRITERIA
 from ghostlab.pruning.selection import score as select_scores
 from ghostlab.records import Scores
 from ghostlab.recovery.registry import METHODS
+from ghostlab.resampling import resamples
 from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 RESULTS = Path(__file__).parent / "results"

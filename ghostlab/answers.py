@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from math import nan
 
 import numpy as np
-import numpy.typing as npt
 
 from ghostlab.records import Metric
-
-RESAMPLES = 2000
-Array = npt.NDArray[np.float64]
+from ghostlab.resampling import RESAMPLES, Array
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.records import Agreement, Metric, Scores, TokenClass
+from ghostlab.resampling import Array, resamples
 from ghostlab.text.kinds import KINDS
-
-RESAMPLES = 2000
-Array = npt.NDArray[np.float64]
 
 
 def summarise(
@@ -100,12 +97,6 @@ def agreement(
 def _mean(values: Tensor, mask: Tensor, draws: Array) -> Metric:
     """Mean of ``values`` over the tokens of ``mask``, both [W, T - 1], with its interval."""
     return _ratio((values * mask).sum(1).numpy(), mask.sum(1).numpy(), draws)
-
-
-def resamples(windows: int, seed: int) -> Array:
-    """How often each window occurs in each bootstrap sample, [RESAMPLES, windows]."""
-    generator = np.random.default_rng(seed)
-    return generator.multinomial(windows, np.full(windows, 1 / windows), RESAMPLES).astype(np.float64)
 
 
 def _ratio(part: Array, whole: Array, draws: Array, shape: Callable[[Array], Array] = np.asarray) -> Metric:

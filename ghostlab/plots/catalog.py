@@ -16,6 +16,7 @@ from ghostlab.plots import (
     selection,
     sentences,
     spectrum,
+    windows,
 )
 from ghostlab.plots.style import Role
 from ghostlab.probes import FACTORS
@@ -58,9 +59,14 @@ def _likelihood(result: RunResult) -> Section:
         Panel("Perplexity", sentences.perplexity(result), [perplexity.perplexity(result)]),
         Panel("Gap closed", sentences.gap_closed(result), [perplexity.gap_closed(result)]),
         Panel(
-            "Window by window",
+            "Better on which windows",
             sentences.window_differences(result),
-            [perplexity.window_differences(result)],
+            [windows.window_differences(result)],
+        ),
+        Panel(
+            "Hard and easy windows",
+            sentences.window_distribution(result),
+            [windows.window_distribution(result)],
         ),
         Panel("By position", sentences.by_position(result), [perplexity.by_position(result)]),
     ]

@@ -9,11 +9,12 @@ import torch
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.cut import parse_cut
-from ghostlab.evaluation.metrics import resamples, summarise
+from ghostlab.evaluation.metrics import summarise
 from ghostlab.evaluation.scoreboard import Scoreboard, score
 from ghostlab.model import likelihood
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.lm import Model
+from ghostlab.resampling import resamples
 from ghostlab.text.kinds import KINDS
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS

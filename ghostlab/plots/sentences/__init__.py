@@ -30,8 +30,8 @@ from ghostlab.plots.sentences.scores import (
     position_error,
     relative_error,
     selection,
-    window_differences,
 )
+from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
 __all__ = [
     "by_kind",
@@ -56,5 +56,7 @@ __all__ = [
     "state_plane",
     "strengths",
     "symmetry_cost",
+    "verdict",
     "window_differences",
+    "window_distribution",
 ]
