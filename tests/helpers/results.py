@@ -101,15 +101,15 @@ def _agreement(nll: float) -> Agreement:
         TokenClass(name, count, 0.9 * lost, 1 / (1 + lost), 1 / (1 + 0.4 * lost), shift)
         for (name, count), shift in zip(counts.items(), shifts, strict=True)
     ]
-    window, position = [lost] * WINDOWS, [lost] * (LENGTH - 1)
+    ripple = 1 + 0.1 * np.sin(np.arange(WINDOWS))
     top = 1 / (1 + lost)
     return Agreement(
         _metric(1 / (1 + 0.4 * lost), 0.01),
         _metric(-lost, 0.05),
-        window,
-        [top] * WINDOWS,
-        [top] * WINDOWS,
-        position,
+        (lost * ripple).tolist(),
+        (top * ripple).tolist(),
+        (top * ripple).tolist(),
+        [lost] * (LENGTH - 1),
         [-lost] * (LENGTH - 1),
         kinds,
     )
