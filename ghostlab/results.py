@@ -30,6 +30,7 @@ from ghostlab.records import (
     SelectionInfo,
     TextInfo,
 )
+from ghostlab.zeroshot import ZeroShot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +55,7 @@ class RunResult:
     selection: SelectionInfo | None = None
     generations: list[Generation] = field(default_factory=list)
     probes: list[Probe] = field(default_factory=list)
+    zero_shot: ZeroShot | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
     schema: int = SCHEMA

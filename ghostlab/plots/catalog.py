@@ -16,6 +16,7 @@ from ghostlab.plots import (
     selection,
     sentences,
     spectrum,
+    tasks,
     windows,
 )
 from ghostlab.plots.style import Role
@@ -51,7 +52,15 @@ def sections(result: RunResult) -> list[Section]:
         made.append(Section("Choice of blocks", [panel]))
     if result.runs:
         made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
-    return [*made, *_operators(result), *_probed(result)]
+    return [*made, *_operators(result), *_probed(result), *_asked(result)]
+
+
+def _asked(result: RunResult) -> list[Section]:
+    """What the variants answered, where they were asked."""
+    if result.zero_shot is None:
+        return []
+    panel = Panel("Retained performance", sentences.tasks(result), [tasks.retained(result)])
+    return [Section("Zero-shot tasks", [panel])]
 
 
 def _likelihood(result: RunResult) -> Section:

@@ -48,8 +48,8 @@ def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str
     parts = built[0].config["components"]
     tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
     assert tabs == [
-        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Compare",
-        "Block map",
+        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Tasks",
+        "Compare", "Block map",
     ]  # fmt: skip
 
 

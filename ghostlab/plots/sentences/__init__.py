@@ -31,6 +31,7 @@ from ghostlab.plots.sentences.scores import (
     relative_error,
     selection,
 )
+from ghostlab.plots.sentences.tasks import tasks
 from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "state_plane",
     "strengths",
     "symmetry_cost",
+    "tasks",
     "verdict",
     "window_differences",
     "window_distribution",
