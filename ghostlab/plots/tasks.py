@@ -24,7 +24,7 @@ def retained(result: RunResult, which: Which = "acc") -> go.Figure:
         [_bar(role, name, metric) for (role, name), metric in zip(rows, kept, strict=True)],
         height=style.bars_height(len(rows)),
         x={
-            "title": "retained performance (mean over tasks of the ratio to the original)",
+            "title": "share of the original's accuracy",
             "tickformat": ".0%",
             "range": style.share_range([metric.high for metric in kept], whole=True),
         },

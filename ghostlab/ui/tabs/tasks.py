@@ -64,7 +64,8 @@ def render(result: RunResult) -> list[Any]:
     if found is None:
         return ["", gr.Plot(value=None, visible=False), "", gr.Dataframe(visible=False), ""]
     head, *rows = figures.table(found)
-    frame = gr.Dataframe(value=pd.DataFrame(rows, columns=head), visible=True)
+    widths = ["130px", *["180px"] * len(found.tasks), "110px"]
+    frame = gr.Dataframe(value=pd.DataFrame(rows, columns=head), column_widths=widths, visible=True)
     return [
         f"### Retained performance\n{sentences.tasks(result)}",
         gr.Plot(value=figures.retained(result), visible=True),
