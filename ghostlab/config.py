@@ -41,7 +41,8 @@ class RunConfig:
     revision: str | None = _setting(None, "Branch, tag or commit of a hub model.")
     text: str = _setting(
         "wikipedia",
-        "Text to fit and to evaluate on: a built-in corpus, a file, or hf:dataset/config:split:column.",
+        "Text to fit and to evaluate on: a built-in corpus, wikitext2, ptb or c4, a file, "
+        "hf:dataset/config:split:column, or a mixture such as 3*wikipedia+novels.",
     )
     held_out_text: str | None = _setting(
         None, "Evaluate on this text instead of the held-out part of --text."

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import (
     boundary,
     insight,
+    kinds,
     operator,
     perplexity,
     probes,
@@ -69,6 +70,8 @@ def _likelihood(result: RunResult) -> Section:
         ),
         Panel("By position", sentences.by_position(result), [perplexity.by_position(result)]),
     ]
+    if result.baseline.pruned.agreement:
+        panels.append(Panel("By kind of token", sentences.by_kind(result), [kinds.by_kind(result)]))
     return Section("What was lost and what came back", panels if result.runs else [panels[0], *panels[3:]])
 
 

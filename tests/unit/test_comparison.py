@@ -59,7 +59,11 @@ def test_every_figure_of_two_sides_is_exchanged_exactly() -> None:
     found = likelihood(ghost, pruned)
     assert found is not None
     assert (nats.difference, nats.low, nats.high) == pytest.approx((found.value, found.low, found.high))
-    assert rows["KL to the original"].low is None, "its windows are not kept"
+    assert rows["Bits per byte"].low is None, "its windows are not kept"
+    for name, kept in (("KL to the original", "window_kl"), ("Top-5 agreement", "window_top5")):
+        ours, theirs = (getattr(side.run.agreement, kept) for side in (ghost, pruned))
+        interval = difference(ours, theirs)
+        assert (rows[name].low, rows[name].high) == (interval.low, interval.high)
     assert rows["Explained (fitted on)"].difference is None
     assert rows["Parameters added"].difference == result.runs[0].parameters_added
 

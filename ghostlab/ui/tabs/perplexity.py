@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import perplexity as figures
 from ghostlab.plots import sentences, windows
+from ghostlab.plots.kinds import by_kind
 from ghostlab.results import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
@@ -30,9 +31,10 @@ PANELS = [
     ),
     _panel("Hard and easy windows", windows.window_distribution, sentences.window_distribution),
     _panel("By position in the window", figures.by_position, sentences.by_position),
+    _panel("By kind of token", by_kind, sentences.by_kind),
 ]
 
 
 def build(page: Page) -> Tab:
-    """Four figures on likelihood."""
+    """Five figures on likelihood."""
     return panels.build(page, "perplexity", PANELS)
