@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ghostlab.assembly import (
     cut_info,
@@ -21,13 +22,14 @@ from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import memory_errors
 from ghostlab.evaluation.generate import OnGenerations, OnText
+from ghostlab.exporting import Form, export, reason_not_stock
 from ghostlab.generations import Generation
 from ghostlab.measure import measure
 from ghostlab.model.export import pack, unpack
 from ghostlab.model.lm import Model
 from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
-from ghostlab.progress import CancelToken, Progress, ProgressSink
+from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.records import Baseline
 from ghostlab.recovery.fitting import apply
@@ -144,6 +146,23 @@ class Lab:
         """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
         steps = Progress(progress, cancel)
         return probe(self._bench, result, label, asked, progress=steps, on_text=on_text)
+
+    def export(
+        self,
+        result: RunResult,
+        label: str,
+        folder: str | Path,
+        *,
+        form: Form = "recovered",
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Path:
+        """Write a variant of a finished run to a folder; see :func:`ghostlab.exporting.export`."""
+        return export(self._bench, result, label, folder, form=form, progress=Progress(progress, cancel))
+
+    def stock_reason(self, result: RunResult, label: str) -> str | None:
+        """Why a recovery cannot be exported as ``stock``, in one sentence; ``None`` if it can."""
+        return reason_not_stock(self._bench, result, label, SILENT)
 
     def atlas(
         self,

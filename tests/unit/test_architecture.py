@@ -45,6 +45,7 @@ ROAD = [
     "steps",
     "workbench",
     "probing",
+    "exporting",
     "lab",
     "jobstate",
     "jobs",
