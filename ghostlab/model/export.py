@@ -30,6 +30,7 @@ from ghostlab.model.surgery import place_of
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import PreTrainedConfig
 
     from ghostlab.model.variant import Variant
 
@@ -38,6 +39,7 @@ MANIFEST = "ghostlab.json"
 OPERATORS = "operators.safetensors"
 MODELLING = "modeling_ghostlab.py"
 _WEIGHT = "weight:"
+_AUTO_CLASS = "modeling_ghostlab.GhostForCausalLM"
 
 
 def pack(standins: Mapping[Block, StandIn], prefix: str = "") -> dict[str, Tensor]:
@@ -101,7 +103,7 @@ def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHA
             manifest["operators_sha256"] = digest(partial / OPERATORS)
         if manifest["places"]:
             shutil.copyfile(Path(modeling_ghostlab.__file__), partial / MODELLING)
-            hf.config.auto_map = {"AutoModelForCausalLM": f"{Path(MODELLING).stem}.GhostForCausalLM"}
+            hf.config.auto_map = {"AutoModelForCausalLM": _AUTO_CLASS}
         write_checkpoint(hf, model.tokenizer, partial, card=card or model_card(model), shard=shard)
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return Path(folder)
@@ -120,6 +122,11 @@ def save_stock(model: Variant, folder: str | Path, *, card: str = "", shard: str
             hf, model.tokenizer, partial, card=card or model_card(model, stock=True), shard=shard
         )
     return Path(folder)
+
+
+def has_operators(config: PreTrainedConfig) -> bool:
+    """Whether the checkpoint of this config is one of :func:`save` with operators beside it."""
+    return (getattr(config, "auto_map", None) or {}).get("AutoModelForCausalLM") == _AUTO_CLASS
 
 
 def digest(path: Path) -> str:

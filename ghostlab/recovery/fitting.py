@@ -117,4 +117,5 @@ def load_recovered(folder: str | Path, *, dtype: str = "auto", settings: Setting
         ModelNotFoundError: If it is no model folder.
         ResultError: If its operators are missing, damaged or do not fit.
     """
-    return restore(load_model(str(folder), dtype=dtype, settings=settings), Path(folder))
+    model = load_model(str(folder), dtype=dtype, pruned_only=True, settings=settings)
+    return restore(model, Path(folder))

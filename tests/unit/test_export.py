@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 import ghostlab as gl
 from ghostlab.cut import Block
-from ghostlab.errors import ResultError
+from ghostlab.errors import ModelError, ResultError
 from ghostlab.model.export import MANIFEST, MODELLING, OPERATORS, pack, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
@@ -90,10 +90,17 @@ def test_what_trusted_code_loaded_can_be_saved_again(tmp_path: Path) -> None:
     assert torch.equal(trusted(tmp_path / "more")(tiny_ids()).logits, expected)
 
 
+def test_operators_are_never_left_out_in_silence(saved: Path) -> None:
+    with pytest.raises(ModelError, match=r"operators would be left out.*load_recovered"):
+        gl.load_model(str(saved))
+    assert gl.load_model(str(saved), pruned_only=True).depth == 4
+
+
 def test_a_folder_without_maps_asks_for_no_trust(tmp_path: Path) -> None:
     folder = tiny_lm().without(gl.parse_cut("1:3")).save(tmp_path / "out")
     assert not (folder / MODELLING).exists()
     assert "auto_map" not in json.loads((folder / "config.json").read_text())
+    assert gl.load_model(str(folder)).depth == 4
     assert "trust_remote_code" not in (folder / "README.md").read_text()
 
 
