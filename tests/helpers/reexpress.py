@@ -8,11 +8,22 @@ import torch
 from torch import Tensor
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, PreTrainedModel
 
-_SHARED = (
-    "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads "
-    "max_position_embeddings rms_norm_eps rope_parameters tie_word_embeddings hidden_act "
-    "bos_token_id eos_token_id pad_token_id"
-).split()
+_SHARED = [
+    "vocab_size",
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "max_position_embeddings",
+    "rms_norm_eps",
+    "rope_parameters",
+    "tie_word_embeddings",
+    "hidden_act",
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+]
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "qwen2": {},
