@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 import ghostlab as gl
 from ghostlab.errors import Cancelled, CutError, TextError
@@ -145,6 +146,9 @@ def test_recovered_model_cached_uncached_saved_and_loaded(
     recovered.save(tmp_path / "out")
     again = gl.load_recovered(tmp_path / "out", settings=settings)
     assert torch.equal(again.hf(ids, use_cache=False).logits, full)
+    trusted = AutoModelForCausalLM.from_pretrained(tmp_path / "out", trust_remote_code=True)
+    with torch.no_grad():
+        assert torch.equal(trusted(ids, use_cache=False).logits, full)
     direct = gl.perplexity(recovered, wikipedia.held_out, sequences=4, length=64)
     loaded = gl.perplexity(again, wikipedia.held_out, sequences=4, length=64)
     assert direct == loaded
