@@ -133,8 +133,13 @@ def test_criteria_choose_the_blocks_that_the_field_would(
 
 
 def test_recovered_model_cached_uncached_saved_and_loaded(
-    embedded_model: Model, wikipedia: Text, settings: Settings, tmp_path: Path
+    embedded_model: Model,
+    wikipedia: Text,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     calib = gl.calibrate(embedded_model, wikipedia, sequences=8, length=64)
     cut = gl.parse_cut("20:25,28:30")
     recovered = gl.apply(embedded_model, cut, gl.fit(calib, cut, method="ghost"))
