@@ -30,6 +30,9 @@ FIRST = (
     "The first token of a sequence gets an offset of its own, and no weight of a layer knows which token is "
     "first."
 )
+FIRST_OF_LAYER = (
+    f"{FIRST} Fitted with first=layer, the kept layer takes first tokens as well and can be stock."
+)
 BESIDE = "A map beside the kept layer multiplies the residual stream, which no weight of a layer does."
 MATRIX = (
     "The map multiplies the residual stream, which skip connections carry past every weight behind the "
@@ -82,7 +85,7 @@ def _reason(variant: Variant, block: Block, standin: StandIn) -> str | None:
     if standin.keeps(block) and (moves or fitted.bias is not None):
         return BESIDE
     if fitted.first is not None:
-        return FIRST
+        return FIRST_OF_LAYER if standin.keeps(block) else FIRST
     if block.start == 0:
         return embeddings_reason(variant, shift_only=not moves)
     if moves:

@@ -119,7 +119,7 @@ def test_a_recovered_folder_can_be_turned_into_a_stock_one(tmp_path: Path) -> No
         (StandIn(AffineMap(diagonal=SHIFT)), stock.MATRIX),
         (StandIn(AffineMap(diagonal=torch.full((WIDTH,), 0.2))), stock.SCALAR),
         (StandIn(AffineMap(bias=SHIFT, first=SHIFT)), stock.FIRST),
-        (StandIn(AffineMap(first=SHIFT), layer=2), stock.FIRST),
+        (StandIn(AffineMap(first=SHIFT), layer=2), stock.FIRST_OF_LAYER),
         (StandIn(AffineMap(MATRIX, bias=SHIFT), layer=2), stock.BESIDE),
     ],
 )
