@@ -6,7 +6,7 @@ Plain data, like :mod:`ghostlab.results`; :func:`ghostlab.analysis.atlas.survey`
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LENGTHS = tuple(range(1, 11))
+SETTINGS = ("model", "revision", "text", "sequences", "length", "bos", "seed", "batch", "dtype")
+"""What of a run's configuration plays a part in an atlas."""
+
+
+def surveyed(config: RunConfig) -> RunConfig:
+    """A configuration with everything that plays no part in an atlas as it is by default."""
+    return replace(RunConfig(), **{name: getattr(config, name) for name in SETTINGS})
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,11 @@ class Atlas:
     seconds: float
     versions: dict[str, str]
 
+    @property
+    def lengths(self) -> list[int]:
+        """How many layers blocks have, ascending."""
+        return sorted({block.length for block in self.blocks})
+
     def block(self, start: int, stop: int) -> AtlasBlock | None:
         """The entry of a block, if it was surveyed."""
         return next((b for b in self.blocks if (b.start, b.stop) == (start, stop)), None)
@@ -130,12 +142,20 @@ class Atlas:
         except (KeyError, TypeError, ConfigError, ValidationError) as error:
             raise ResultError("This is no atlas.", "Make one with ghostlab atlas --out FILE.") from error
 
+    def to_json(self) -> str:
+        """The text of the file that :meth:`save` writes."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def rounded(self, digits: int) -> Atlas:
+        """The same with every figure to so many significant digits."""
+        return replace(self, blocks=[_rounded(block, digits) for block in self.blocks])
+
     def save(self, path: str | Path) -> Path:
         """Write a JSON file, whole or not at all."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(target.name + ".part")
-        partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        partial.write_text(self.to_json(), encoding="utf-8")
         return partial.replace(target)
 
     @classmethod
@@ -151,12 +171,24 @@ class Atlas:
             raise ResultError(f"'{path}' is not a readable atlas.") from error
         return cls.from_dict(values)
 
+    def weight(self) -> dict[int, int]:
+        """Identity -> bytes in memory, as :meth:`ghostlab.results.RunResult.weight`."""
+        return {id(self.blocks): 1000 * len(self.blocks)}
+
     def to_frame(self) -> pd.DataFrame:
         """One row per block."""
         import pandas as pd
 
         frame: pd.DataFrame = pd.DataFrame([_BLOCK.dump_python(block) for block in self.blocks])
         return frame
+
+
+def _rounded(block: AtlasBlock, digits: int) -> AtlasBlock:
+    values: dict[str, Any] = asdict(block)
+    for name, value in values.items():
+        if isinstance(value, float):
+            values[name] = float(f"{value:.{digits}g}")
+    return AtlasBlock(**values)
 
 
 _ADAPTER = TypeAdapter(Atlas)

@@ -10,11 +10,12 @@ from typing import Generic, Literal, TypeVar
 from ghostlab.progress import CancelToken
 
 Result = TypeVar("Result")
+Seen_co = TypeVar("Seen_co", covariant=True)
 JobState = Literal["waiting", "running", "done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
-class JobView(Generic[Result]):
+class JobView(Generic[Seen_co]):
     """What a watcher sees of a job at one moment.
 
     Attributes:
@@ -40,7 +41,7 @@ class JobView(Generic[Result]):
     elapsed: float
     remaining: float | None
     texts: Mapping[str, str]
-    result: Result | None
+    result: Seen_co | None
     error: str
     stopping: bool
 
@@ -54,7 +55,8 @@ class JobView(Generic[Result]):
 class JobRecord(Generic[Result]):
     """The store's own notes on a job; touched only while the store's lock is held.
 
-    ``identity`` is owner, kind and key; ``start`` runs the work and is cleared once a thread has it.
+    ``identity`` is owner, kind and key; ``start`` runs the work and is cleared once a thread has it;
+    ``parts`` are the identities and bytes of what the result holds.
     """
 
     id: str
@@ -72,6 +74,7 @@ class JobRecord(Generic[Result]):
     texts: dict[str, str] = field(default_factory=dict)
     result: Result | None = None
     error: str = ""
+    parts: Mapping[int, int] = field(default_factory=dict)
     pace: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
 
     def advance(self, fraction: float, message: str) -> None:

@@ -18,12 +18,19 @@ Profile = Literal["local", "public"]
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that one run may ask for."""
+    """The most that one run may ask for, and the most that the server keeps.
+
+    Attributes:
+        kept_results, kept_bytes: Finished results in memory, by number and by size.
+        file_bytes: Size of a file that a user may hand in.
+    """
 
     tokens: int = 4_000_000
     new_tokens: int = 1024
     waiting_jobs: int = 16
     kept_results: int = 32
+    kept_bytes: int = 4 << 30
+    file_bytes: int = 32 << 20
     kept_models: int = 2
     upload_bytes: int = 20_000_000
     local_paths: bool = True
@@ -35,6 +42,8 @@ PUBLIC_LIMITS = Limits(
     new_tokens=128,
     waiting_jobs=16,
     kept_results=64,
+    kept_bytes=1 << 30,
+    file_bytes=8 << 20,
     kept_models=1,
     upload_bytes=1_000_000,
     local_paths=False,

@@ -9,16 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ghostlab.atlas import Atlas, AtlasBlock, parse_lengths
+from ghostlab.atlas import SETTINGS, Atlas, AtlasBlock, parse_lengths
 from ghostlab.cli.options import build_config, config_parameters
 from ghostlab.cli.run import interrupt_cancels, progress_bar
 from ghostlab.cli.show import print_table
 from ghostlab.errors import ResultError
 from ghostlab.progress import CancelToken
 from ghostlab.settings import Settings
-
-FIELDS = ("model", "revision", "text", "sequences", "length", "bos", "seed", "batch", "dtype")
-"""What of a run's configuration plays a part."""
 
 _LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]
 _OUT = Annotated[Path | None, typer.Option("--out", help="JSON file for the figures of every block.")]
@@ -49,7 +46,7 @@ def atlas_command() -> Callable[..., None]:
         inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default="1-10", annotation=_LENGTHS),
         inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OUT),
     ]
-    parameters = [*(p for p in config_parameters() if p.name in FIELDS), *own]
+    parameters = [*(p for p in config_parameters() if p.name in SETTINGS), *own]
     atlas.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     atlas.__annotations__ = {p.name: p.annotation for p in parameters}
     return atlas
@@ -57,8 +54,7 @@ def atlas_command() -> Callable[..., None]:
 
 def show(atlas: Atlas) -> None:
     """Print the block of each length of which ``ghost_sink`` leaves least."""
-    lengths = sorted({block.length for block in atlas.blocks})
-    best = [block for length in lengths if (block := atlas.best(length)) is not None]
+    best = [block for length in atlas.lengths if (block := atlas.best(length)) is not None]
     title = (
         f"{atlas.model}: {len(atlas.blocks)} blocks in {atlas.seconds:.0f} s. Of each length the one that "
         f"ghost_sink replaces best; errors ||Y' - Y|| / ||Y|| on {atlas.tried:,} held-out ordinary tokens"

@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.errors import ConfigError, GhostlabError
+from ghostlab.config import PromptFormat
+from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
+from ghostlab.ui import address, picks, present, probing, uploads
 from ghostlab.ui import picker as block_picker
-from ghostlab.ui import picks, present, probing, uploads
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service import Service
+from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.shell import FOLD_ON_PHONE, QUIET, Shell, Update
 from ghostlab.ui.sidebar import Sidebar
+from ghostlab.ui.surveys import Surveys
 from ghostlab.ui.tabs.generate import ASKED, columns_of, lead_of
+from ghostlab.ui.tabs.share import Share
 from ghostlab.ui.tabs.view import Tab
-
-Update = dict[Any, Any]
-"""Component -> new value; what is left out stays as it is."""
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
-SHOW_IN_LINK = """(id) => {
-  const url = new URL(location.href);
-  for (const name of [...url.searchParams.keys()]) if (name !== "__theme") url.searchParams.delete(name);
-  url.searchParams.set("run", id);
-  history.replaceState(null, "", url);
-}"""
-FOLD_ON_PHONE = """() => {
-  if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();
-}"""
-
-
-@dataclass(frozen=True)
-class Shell:
-    """The components that belong to no tab.
-
-    Attributes:
-        job: Id of the job that is watched.
-        shown: Id of the job whose result is shown; empty for the example.
-        drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
-        source: Which run is shown, for people.
-        status: How the watched job goes.
-    """
-
-    job: Component
-    shown: Component
-    drawn: Component
-    source: Component
-    status: Component
 
 
 class Events:
@@ -69,23 +39,31 @@ class Events:
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
         self.picker = tabs["Overview"].controls
+        self.share: Share = tabs["Overview"].parts
+        self.mapper = tabs["Block map"].controls
+        self.surveys = Surveys(service, self.mapper)
         self._first: Update | None = None
 
     def bind(self, demo: gr.Blocks) -> None:
         """Wire every event of the page."""
-        shell, writer = self.shell, self.writer
+        shell, writer, mapper = self.shell, self.writer, self.mapper
         buttons = [*self.starts, *self.stops]
         started = [shell.job, shell.status, *buttons]
-        page = [shell.status, shell.shown, shell.drawn, shell.source, *self._written, *buttons]
+        shows = [shell.shown, shell.drawn, shell.source, *self._written]
+        page = [shell.status, *shows, mapper["shown"], *buttons]
         words, figures = self._components("words"), self._components("figures")
         asked = [shell.shown, *(writer[name] for name in ASKED)]
+        run, survey = self.sidebar.inputs, [mapper["lengths"], *self.sidebar.inputs]
         presses = [
-            self.sidebar.run.click(self.run, self.sidebar.inputs, started, validator=self.validate, **QUIET),
-            writer["start"].click(self.generate, asked, started, **QUIET),
-            *probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET),
+            ("run", self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET)),
+            ("run", writer["start"].click(self.generate, asked, started, **QUIET)),
+            ("atlas", mapper["start"].click(self.survey, survey, started, **QUIET)),
         ]
-        for press in presses:
-            press.success(None, shell.job, None, js=SHOW_IN_LINK)
+        probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
+        presses += [("run", press) for press in probes]
+        opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
+        for name, press in [*presses, ("run", opened)]:
+            press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
             press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
@@ -94,10 +72,11 @@ class Events:
         for stop in self.stops:
             stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
         picks.bind(self.service, self.sidebar, shell.shown, self.picker, QUIET)
+        self.surveys.bind(self.sidebar, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
-        opened = demo.load(
-            self.open, None, [shell.job, *self.sidebar.inputs, *page, *words, *figures], **QUIET
-        )
+        asks = [shell.job, *self.sidebar.inputs, shell.status]
+        first = [*asks, *shows, *words, *figures, *self.surveys.opened]
+        opened = demo.load(self.open, None, first, **QUIET)
         select = self.sidebar.controls["select"]
         select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
         uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
@@ -147,6 +126,21 @@ class Events:
             )
             return self._started(job_id)
 
+    def survey(self, request: gr.Request, lengths: str, *values: Any) -> Update:
+        """Queue an atlas of the sidebar's model on its text."""
+        with told_to_user():
+            config = self.sidebar.read(values)
+            return self._started(self.service.survey(config, lengths, request.session_hash or ""))
+
+    def accept(self, data: bytes | None) -> Update:
+        """Fill the sidebar from a file, and show its result if it holds one."""
+        with told_to_user():
+            config, job_id = self.service.accept(data or b"")
+        if not job_id:
+            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+        update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
+        return update | ({self.shell.job: job_id} if job_id else {})
+
     def _started(self, job_id: str) -> Update:
         status = present.progress(self.service.jobs.view(job_id))
         return {self.shell.job: job_id, self.shell.status: status, **self._buttons(busy=True)}
@@ -154,19 +148,20 @@ class Events:
     # -- the page ----------------------------------------------------------------------------------------
 
     def open(self, request: gr.Request) -> Update:
-        """What a page shows first: the run that its address names, or the example at once."""
+        """What a page shows first: the run and the atlas that its address names, or the examples at once."""
         query = list(request.query_params.multi_items())
-        job_id = dict(query).get("run", "")
-        view = self.service.jobs.view(job_id) if job_id else None
-        if job_id and view is None:
-            gr.Warning("That run is no longer on this server; here is the example.", title="Run not found")
-        update: Update = {self.shell.job: job_id if view else ""}
-        config = _asked_for(parse_qsl(view.about) if view else query)
+        run, survey = (address.job(self.service, query, name) for name in address.NAMES)
+        job = survey if survey and (run is None or not survey.finished) else run
+        update: Update = {self.shell.job: job.id if job else ""}
+        said = run or survey
+        config = address.asked_for(parse_qsl(said.about) if said else query)
         if config is not None:
             update |= dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
-        if view is None or view.result is None:
+        if run is None or not isinstance(run.result, RunResult):
             update |= self._example()
-        return update
+        elif job is not run:  # `watch` will not come by it
+            update |= self._news(run, run.result, None)
+        return update | self.surveys.open(survey)
 
     def watch(self, job_id: str, shown: str) -> Iterator[Update]:
         """Follow a job until it ends; what has not changed on the page is not sent again."""
@@ -174,23 +169,26 @@ class Events:
         yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
         for view in self.service.follow(job_id) if job_id else ():
             if view.error:
-                gr.Warning(view.error, title="The run failed", duration=10)
+                what = "run" if view.kind != "atlas" else "block map"
+                gr.Warning(view.error, title=f"The {what} failed", duration=10)
             update: Update = {self.shell.status: present.progress(view), **self._buttons(not view.finished)}
-            if view.result is not None:
+            if isinstance(view.result, RunResult):
                 update |= self._news(view, view.result, last)
                 last = view.result
+            elif view.result is not None:
+                update[self.mapper["shown"]] = view.id
             yield update
 
-    def _news(self, view: JobView[RunResult], result: RunResult, last: RunResult | None) -> Update:
+    def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:
         """What a job's result changes on a page that shows ``last``."""
         update = self._generated(result, view)
         if last is not result:
-            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, example=False)}
+            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, False, view.kind)}
         if last is None or last.runs is not result.runs:
             update[self.shell.drawn] = view.id
         return update
 
-    def _generated(self, result: RunResult, view: JobView[RunResult] | None) -> Update:
+    def _generated(self, result: RunResult, view: JobView[Finding] | None) -> Update:
         values = (lead_of(result), columns_of(result, view))
         return dict(zip(self._written, values, strict=True))
 
@@ -228,14 +226,3 @@ class Events:
         """Buttons of all tabs whose name begins so: each starts a job, or stops it."""
         controls = [item for tab in self.tabs for item in tab.controls.items()]
         return [component for name, component in controls if name.startswith(prefix)]
-
-
-def _asked_for(query: Sequence[tuple[str, str]]) -> RunConfig | None:
-    """The configuration in a link; ``None`` when it names none, or one that cannot be read."""
-    names = {f.name for f in fields(RunConfig)}
-    pairs = [(name, value) for name, value in query if name in names]
-    try:
-        return RunConfig.from_query(pairs) if pairs else None
-    except GhostlabError as error:
-        gr.Warning(str(error), title="The link's configuration was not understood")
-        return None

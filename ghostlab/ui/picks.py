@@ -60,6 +60,10 @@ def pick(result: RunResult, label: str | None, asked: str | None) -> list[str]:
     info = result.selection
     if info is None or label not in info.labels:
         raise ConfigError("That block is not among those shown.", "Choose one of the chart.")
-    blocks = taken(info, label, asked)
+    return named(taken(info, label, asked))
+
+
+def named(blocks: str) -> list[str]:
+    """Values of the same controls that name these blocks."""
     gr.Info(f"Blocks to drop: {blocks}. Press Run to measure them.", title="Chosen", duration=5)
     return [BY_HAND, blocks]

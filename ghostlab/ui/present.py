@@ -36,7 +36,7 @@ def variants(result: RunResult) -> list[str]:
     return ["original", "pruned", *(run.label or run.method for run in result.runs)]
 
 
-def source(result: RunResult | None, example: bool) -> str:
+def source(result: RunResult | None, example: bool, kind: str = "run") -> str:
     """Which run is shown: its kind and its exact configuration."""
     if result is None:
         return '<div class="gl-source"><span class="gl-chip">No run yet</span> Press <b>Run</b>.</div>'
@@ -49,14 +49,14 @@ def source(result: RunResult | None, example: bool) -> str:
         f"seed {config.seed}",
     ]
     chip = '<span class="gl-chip gl-chip-example">Example run</span>' if example else ""
-    chip = chip or '<span class="gl-chip">Your run</span>'
+    chip = chip or f'<span class="gl-chip">{"From a file" if kind == "file" else "Your run"}</span>'
     line = " \N{MIDDLE DOT} ".join(map(escape, facts))
     return f'<div class="gl-source">{chip}<span>{line}</span></div>'
 
 
-def progress(view: JobView[RunResult] | None) -> str:
+def progress(view: JobView[object] | None) -> str:
     """What a job is doing, how far it is and how long is left; nothing when there is no job."""
-    if view is None:
+    if view is None or view.kind == "file":
         return ""
     share = min(max(view.fraction, 0.0), 1.0)
     bar = (
@@ -72,7 +72,7 @@ def progress(view: JobView[RunResult] | None) -> str:
     )
 
 
-def _describe(view: JobView[RunResult]) -> tuple[str, list[str]]:
+def _describe(view: JobView[object]) -> tuple[str, list[str]]:
     took = duration(view.elapsed)
     if view.state == "waiting":
         ahead = view.position  # one computes, position - 1 wait before this one
@@ -158,6 +158,13 @@ def _facts(made: Generation | None) -> str:
         return ""
     facts = filter(None, (tokens.standing(made), tokens.timing(made), tokens.reuse(made)))
     return "".join(f"<span>{escape(fact)}</span>" for fact in facts)
+
+
+def told(lines: Sequence[str]) -> str:
+    """Lines of words beside a figure; those without a colon are headings."""
+    kinds = ("" if ": " in line else ' class="gl-head"' for line in lines)
+    parts = (f"<p{kind}>{escape(line)}</p>" for kind, line in zip(kinds, lines, strict=True))
+    return f'<div class="gl-told" aria-live="polite">{"".join(parts)}</div>'
 
 
 def warnings(result: RunResult) -> str:

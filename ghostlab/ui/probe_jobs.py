@@ -10,7 +10,7 @@ from ghostlab.jobs import Job
 from ghostlab.probes import Alteration
 from ghostlab.progress import ProgressSink, ProgressUpdate
 from ghostlab.results import RunResult
-from ghostlab.ui.service import Service
+from ghostlab.ui.service import Finding, Service
 
 RERUN = 0.8
 """Share of the progress bar for a run that has to be made again first."""
@@ -47,7 +47,7 @@ def queue_probe(
     asked = [replace(how, rank=None) if how.rank == width else how for how in asked]
     chosen, about = label or known[0], result.config.to_query()
 
-    def work(job: Job[RunResult]) -> RunResult:
+    def work(job: Job[Finding]) -> RunResult:
         ready, done = result, 0.0
         if not result.operators:
             ready, done = _run_again(service, job, result), RERUN
@@ -59,7 +59,7 @@ def queue_probe(
     return service.jobs.submit("probe", f"{shown}:{chosen}:{tuple(asked)}", work, owner, about)
 
 
-def _run_again(service: Service, job: Job[RunResult], result: RunResult) -> RunResult:
+def _run_again(service: Service, job: Job[Finding], result: RunResult) -> RunResult:
     ready = service.lab.run(
         result.config, progress=_part(job, 0.0, RERUN), cancel=job.cancel, on_result=job.keep
     )
@@ -67,6 +67,6 @@ def _run_again(service: Service, job: Job[RunResult], result: RunResult) -> RunR
     return ready
 
 
-def _part(job: Job[RunResult], low: float, high: float) -> ProgressSink:
+def _part(job: Job[Finding], low: float, high: float) -> ProgressSink:
     """Reports to ``job`` that cover only a part of it."""
     return lambda update: job.progress(ProgressUpdate(low + (high - low) * update.fraction, update.message))

@@ -3,89 +3,52 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TypeVar
+from urllib.parse import urlencode
 
+from ghostlab.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError, TextError
-from ghostlab.generations import Generation
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
-from ghostlab.probes import Alteration, Probe
-from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text import uploads
 from ghostlab.text.corpora import load_text
-from ghostlab.ui import registry
+from ghostlab.ui import handed, registry
+from ghostlab.ui.laboratory import Laboratory
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
 
-OnText = Callable[[str, str], None]
-Work = Callable[[Job[RunResult]], RunResult]
-
-
-class Laboratory(Protocol):
-    """What the app needs of :class:`ghostlab.lab.Lab`."""
-
-    def run(
-        self,
-        config: RunConfig,
-        *,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_result: Callable[[RunResult], None] | None = None,
-        on_text: OnText | None = None,
-    ) -> RunResult:
-        """The whole road from a configuration to a result."""
-
-    def generate(
-        self,
-        result: RunResult,
-        *,
-        prompt: str,
-        new_tokens: int,
-        prompt_format: PromptFormat = "auto",
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_text: OnText | None = None,
-        on_generations: Callable[[list[Generation]], None] | None = None,
-    ) -> Sequence[Generation]:
-        """Continue a prompt with every variant of a result."""
-
-    def probe(
-        self,
-        result: RunResult,
-        label: str,
-        *asked: Alteration,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_text: OnText | None = None,
-    ) -> Sequence[Probe]:
-        """Measure altered copies of a recovery's maps."""
+Loaded = TypeVar("Loaded")
+Finding = RunResult | Atlas
+"""What a job may result in."""
+Work = Callable[[Job[Finding]], Finding]
 
 
 class Service:
-    """One per server. Every job's result is a :class:`RunResult`, whatever its kind.
+    """One per server. A job's result is an :class:`Atlas` if it surveyed blocks, else a :class:`RunResult`.
 
     Args:
         settings: The host's limits.
         lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.Lab` on first use, in the job's
             thread, so that the page never waits for torch.
-        example: Folder of the finished run that is shown before the first one.
+        example: Folder of the finished run and the atlas that are shown before the first ones.
     """
 
     def __init__(self, settings: Settings, lab: Laboratory | None = None, example: Path = EXAMPLE) -> None:
         self.settings = settings
         self._lab = lab
-        self.jobs: JobStore[RunResult] = JobStore(settings.limits.waiting_jobs, settings.limits.kept_results)
-        self.example = _load_example(example)
+        limits = settings.limits
+        self.jobs: JobStore[Finding] = JobStore(
+            limits.waiting_jobs, limits.kept_results, limits.kept_bytes, lambda found: found.weight()
+        )
+        self.example = _load(RunResult.load, example)
+        self.example_atlas = _load(Atlas.load, example / "atlas.json")
         self._owners: dict[str, str] = {}
 
     @property
@@ -107,7 +70,7 @@ class Service:
         config.check(self.settings)
         self._check_owner(config, owner)
 
-        def work(job: Job[RunResult]) -> RunResult:
+        def work(job: Job[Finding]) -> Finding:
             return self.lab.run(
                 config, progress=job.progress, cancel=job.cancel, on_result=job.keep, on_text=job.text
             )
@@ -154,7 +117,7 @@ class Service:
     def _continue(self, result: RunResult) -> Work:
         config = result.config
 
-        def work(job: Job[RunResult]) -> RunResult:
+        def work(job: Job[Finding]) -> Finding:
             job.keep(result)
             texts = self.lab.generate(
                 result,
@@ -173,11 +136,27 @@ class Service:
 
         return work
 
-    def result(self, shown: str) -> RunResult:
-        """The result of a job; of the example for an empty id.
+    def survey(self, config: RunConfig, lengths: str, owner: str) -> str:
+        """Queue an atlas of all blocks of ``lengths`` (``1-10``) and return the job's id.
 
         Raises:
-            ResultError: If there is none (any more).
+            GhostlabError: If the request cannot work here or too many jobs wait.
+        """
+        asked, config = parse_lengths(lengths), surveyed(config)
+        config.check(self.settings)
+        self._check_owner(config, owner)
+
+        def work(job: Job[Finding]) -> Finding:
+            return self.lab.atlas(config, asked, progress=job.progress, cancel=job.cancel)
+
+        about = f"{config.to_query()}&{urlencode({'lengths': lengths})}"
+        return self.jobs.submit("atlas", f"{config.key}:{asked}", work, owner, about)
+
+    def result(self, shown: str) -> RunResult:
+        """The result of a run; of the example for an empty id.
+
+        Raises:
+            ResultError: If there is none (any more), or the job was no run.
         """
         if not shown:
             if self.example is None:
@@ -185,8 +164,38 @@ class Service:
             return self.example
         view = self.jobs.view(shown)
         if view is None or view.result is None:
-            raise ResultError("That result is no longer on this server.", "Press Run to compute it again.")
+            raise ResultError(self.gone(shown), "Press Run to compute it again.")
+        if not isinstance(view.result, RunResult):
+            raise ResultError("That job is no run.", "Give the id of a run.")
         return view.result
+
+    def gone(self, shown: str, what: str = "result") -> str:
+        """Why there is no result of this id (any more)."""
+        why = ": it made room for newer ones." if self.jobs.made_room(shown) else "."
+        return f"That {what} is no longer on this server{why}"
+
+    def atlas(self, shown: str) -> Atlas:
+        """What a survey of blocks found; the example for an empty id.
+
+        Raises:
+            ResultError: If there is none (any more), or the job was no survey.
+        """
+        view = self.jobs.view(shown) if shown else None
+        found = view.result if view else None if shown else self.example_atlas
+        if not isinstance(found, Atlas):
+            raise ResultError(self.gone(shown, "block map"), "Press Map the blocks again.")
+        return found
+
+    def accept(self, data: bytes) -> tuple[RunConfig, str]:
+        """Take in a file: its configuration, and the id of its result, empty if it holds none.
+
+        Raises:
+            GhostlabError: If it cannot be read; see :func:`ghostlab.ui.handed.read`.
+        """
+        found = handed.read(data, self.settings.limits.file_bytes)
+        if isinstance(found, RunConfig):
+            return found, ""
+        return found.config, self.jobs.put("file", found, found.config.to_query())
 
     def find(self, shown: str) -> RunResult | None:
         """As :meth:`result`, but ``None`` if there is none."""
@@ -219,7 +228,7 @@ class Service:
             if source.startswith(uploads.UPLOAD) and self._owners.get(source) != owner:
                 raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
 
-    def follow(self, job_id: str) -> Iterator[JobView[RunResult]]:
+    def follow(self, job_id: str) -> Iterator[JobView[Finding]]:
         """Views of a job until it is finished; see :meth:`JobStore.follow`."""
         return self.jobs.follow(job_id)
 
@@ -228,11 +237,12 @@ class Service:
         self.jobs.cancel(job_id)
 
 
-def _load_example(folder: Path) -> RunResult | None:
-    if not folder.exists():
+def _load(load: Callable[[Path], Loaded], path: Path) -> Loaded | None:
+    """The example at ``path``, if there is one that can be read."""
+    if not path.exists():
         return None
     try:
-        return RunResult.load(folder)
+        return load(path)
     except GhostlabError:
         _LOG.exception("the example in assets is unreadable")
         return None

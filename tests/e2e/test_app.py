@@ -25,6 +25,8 @@ FIGURES = {
     "Operator": 9,
     "Spectrum & rank": 5,
     "Perplexity": 4,
+    "Compare": 8,
+    "Block map": 2,
 }
 
 
@@ -73,6 +75,32 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     the_strip_and_the_field_say_the_same(page)
     the_strip_follows_the_model(page)
     expect(page.locator("#source")).to_contain_text("Example run")
+    the_map_follows_the_pointer_and_names_a_block(page)
+
+
+def the_map_follows_the_pointer_and_names_a_block(page: Page) -> None:
+    """Of the example: rows are 1 to 10 layers, columns the 30 first layers. A drag takes nothing."""
+    tab(page, "Block map")
+    expect(page.locator("#atlas-source")).to_contain_text("Example, computed beforehand")
+    frame = page.locator("#atlas-map .nsewdrag")
+    frame.scroll_into_view_if_needed()
+    box = frame.bounding_box()
+    assert box is not None
+
+    def at(start: int, length: int) -> tuple[float, float]:
+        return box["x"] + box["width"] * (start + 0.5) / 30, box["y"] + box["height"] * (10.5 - length) / 10
+
+    told, drop = page.locator("#atlas-told"), page.locator("#drop input")
+    page.mouse.move(*at(4, 3))
+    expect(told).to_contain_text("block 4:7")
+    page.mouse.down()
+    page.mouse.move(*at(11, 6), steps=4)
+    expect(told).to_contain_text("Layers 11–16 (6 of 30), block 11:17")
+    page.mouse.up()
+    page.mouse.move(*at(12, 5))
+    expect(drop).to_have_value("20:25")
+    page.mouse.click(*at(12, 5))
+    expect(drop).to_have_value("12:17")
 
 
 WRITTEN = ("20:25", "10:12,20:25", "12,13, 27", " 7 : 9 ", "25:20", "20-25", "3:5,4:6", "28:31", "0:30", "")
@@ -176,6 +204,56 @@ def a_part_of_the_map_is_heard(page: Page) -> None:
     expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")
 
 
+def the_example_and_the_run_can_be_compared(page: Page) -> None:
+    """Both are listed; a click after sorting takes the row that is seen, and all of it can be exported."""
+    tab(page, "Compare")
+    cells = page.locator("#runs-table [role=gridcell]")
+    expect(cells.filter(has_text="Run 1").first).to_be_visible()
+    header = page.locator("#runs-table th", has_text="Perplexity")
+    header.hover()
+    header.get_by_label("Open cell menu").click()
+    page.get_by_role("menuitem", name="Sort ascending").click()
+    pruned = cells.filter(has_text="pruned").first
+    row = pruned.locator("xpath=..").inner_text().split()
+    pruned.click()
+    run = "Run 1" if "Run" in row else "Example"
+    expect(page.locator("#compare-second input")).to_have_value(f"{run}: pruned")
+    expect(page.locator("#verdict")).to_contain_text("pruned")
+    expect(page.locator("#pair-table")).to_contain_text("Nats per token")
+    with page.expect_download() as export:
+        page.locator("#compare-csv").click()
+    assert export.value.path().read_text(encoding="utf-8").startswith("no,run,model,cut,recovery,perplexity")
+
+
+def a_result_can_be_taken_along_and_brought_back(page: Page) -> None:
+    """Links, a report, an SVG of a figure, and the result's own file, which opens as a run of its own."""
+    tab(page, "Overview")
+    expect(page.locator("#run-link input")).to_have_value(page.url)
+    query = parse_qs(urlsplit(page.locator("#config-link input").input_value()).query)
+    assert query["drop"] == ["20:25"]
+    assert query["sequences"] == ["8"]
+    files = {}
+    for name in ("report", "result", "operators"):
+        with page.expect_download() as download:
+            page.locator(f"#get-{name}").click()
+        assert re.search(r"/[0-9a-f]{64}/ghostlab-", download.value.url), "not to be guessed"
+        files[name] = download.value.path().read_bytes()
+    assert b"plotly.js v" in files["report"]
+    assert len(files["operators"]) > 4 * 576**2
+    page.locator("#overview-perplexity .js-plotly-plot").hover()
+    with page.expect_download() as figure:
+        page.locator('#overview-perplexity [data-title="Download as SVG"]').click()
+    assert figure.value.path().read_bytes().startswith(b"<svg")
+    given = {"name": "result.json", "mimeType": "application/json", "buffer": files["result"]}
+    chooser = page.locator("input[type=file][accept*=json]")
+    chooser.set_input_files(given)
+    expect(page.locator("#source")).to_contain_text("From a file")
+    chooser.set_input_files({**given, "buffer": b"{}"})
+    expect(page.locator("[data-testid=toast-body]").first).to_contain_text("neither a result nor settings")
+    chooser.set_input_files({**given, "buffer": b'{"sequences": 9}'})
+    expect(page.locator("#sequences input")).to_have_value("9")
+
+
 def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Watched) -> None:
     page = open_example(watched, SMALL)
     expect(page.locator("#sequences input")).to_have_value("8")
@@ -203,7 +281,11 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     columns = page.locator("#columns article")
     expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
+    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
+    a_block_map_is_computed(page)
+    the_example_and_the_run_can_be_compared(page)
+    tab(page, "Generate")
     page.locator("#generate-prompt textarea").fill("Once upon a time")
     page.locator("#generate-format input").fill("raw")
     page.keyboard.press("Enter")
@@ -215,7 +297,6 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(columns.nth(4)).to_contain_text("20 blocks share the original's prompt")
     expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
     expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
-    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
     link = page.url
     page.reload()
@@ -225,6 +306,18 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tab(page, "Generate")
     expect(page.locator("#columns article").first).to_contain_text("Once upon a time")
     assert page.url == link
+    tab(page, "Block map")
+    expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers")
+    a_result_can_be_taken_along_and_brought_back(page)
+
+
+def a_block_map_is_computed(page: Page) -> None:
+    tab(page, "Block map")
+    page.locator("#atlas-lengths input, #atlas-lengths textarea").fill("2")
+    page.locator("#atlas-start").click()
+    expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers", timeout=RUN_MS)
+    figures_have_size(page, 2)
+    expect(page.locator("#source")).to_contain_text("Your run")
 
 
 def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
@@ -247,6 +340,10 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     stranger.goto(watched.url)
     expect(stranger.locator("#source")).to_contain_text("Example run")
     expect(stranger.locator("#stop")).to_be_disabled()
+    tab(stranger, "Compare")
+    runs = stranger.locator("#runs-table [role=gridcell]")
+    expect(runs.filter(has_text="Example").first).to_be_visible()
+    expect(runs.filter(has_text="Run 1")).to_have_count(0)
     other.close()
 
     page.locator("#generate-stop").click()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ghostlab.atlas import Atlas
 from ghostlab.config import RunConfig
 from ghostlab.generations import Generation
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
 from ghostlab.results import RunResult
+from tests.helpers.atlases import make_atlas
 from tests.helpers.results import make_probe, make_result
 
 
@@ -56,3 +58,16 @@ class FakeLab:
         self.prompts.append(options)
         options["on_text"]("original", " again")
         return [Generation("original", " again", 1, 0.1)]
+
+    def atlas(
+        self,
+        config: RunConfig,
+        lengths: Sequence[int],
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Atlas:
+        self.asked.append(config)
+        if self.before is not None:
+            self.before(Progress(progress, cancel))
+        return replace(make_atlas(lengths), config=config)

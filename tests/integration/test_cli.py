@@ -197,6 +197,22 @@ def test_ctrl_c_stops_with_130(tmp_path: Path) -> None:
     assert list(out.iterdir()) == []
 
 
+def test_an_atlas_holds_every_block_with_its_figures(tmp_path: Path) -> None:
+    out = tmp_path / "atlas.json"
+    amount = ["--sequences", "8", "--length", "64"]
+    done = ghostlab("atlas", "--lengths", "2,5", *amount, "--out", str(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    values = json.loads(out.read_text())
+    assert RunConfig.from_dict(values["config"]) == RunConfig(sequences=8, length=64)
+    blocks = {(block["start"], block["stop"]): block for block in values["blocks"]}
+    assert set(blocks) == {(s, s + n) for n in (2, 5) for s in range(31 - n)}
+    errors = ("gap", "scalar", "symmetric", "ghost", "ghost_sink")
+    figures = ("cosine", "angle", *errors, "effective_rank")
+    assert all(math.isfinite(block[name]) for block in blocks.values() for name in figures)
+    assert sum(block["kl"] is not None for block in blocks.values()) == 2
+    assert blocks[20, 25]["ghost_sink"] < blocks[20, 25]["gap"]
+
+
 def test_models_and_doctor_answer() -> None:
     models = ghostlab("models")
     assert models.returncode == 0

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 
+from ghostlab.atlas import Atlas
 from ghostlab.cli import main
 from ghostlab.config import RunConfig, help_of
 from ghostlab.errors import Cancelled, ModelNotFoundError
 from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
+from tests.helpers.atlases import make_atlas
 from tests.helpers.configs import random_config
 from tests.helpers.results import make_result
 
@@ -45,6 +47,13 @@ class FakeLab:
         self.configs.append(config)
         self.work(Progress(progress, cancel))
         return replace(make_result(), config=config)
+
+    def atlas(
+        self, config: RunConfig, lengths: Sequence[int], progress: ProgressSink, cancel: CancelToken
+    ) -> Atlas:
+        self.configs.append(config)
+        self.work(Progress(progress, cancel))
+        return replace(make_atlas(lengths), config=config)
 
 
 def _module(name: str, **members: Any) -> ModuleType:
@@ -283,6 +292,31 @@ def test_files_and_table(lab: FakeLab, tmp_path: Path, capsys: pytest.CaptureFix
     assert f"{(kept + ghost.parameters_added) / 1e6:.1f} M" in lines["ghost"]
     assert f"Warning: {result.warnings[0]}" in printed
     assert str(out) in printed
+
+
+def test_an_atlas_prints_the_best_of_each_length_and_writes_all(
+    lab: FakeLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "deep" / "atlas.json"
+    assert main(["atlas", "--lengths", "2,5", "--seed", "3", "--out", str(out)]) == 0
+    assert lab.configs == [RunConfig(seed=3)]
+    printed = capsys.readouterr().out
+    rows = [line.split()[:2] for line in printed.splitlines() if line.strip()[:1] in ("2", "5")]
+    assert rows == [["2", "5:7"], ["5", "4:9"]]
+    assert f"Wrote {out}" in printed
+    assert Atlas.load(out) == replace(make_atlas((2, 5)), config=RunConfig(seed=3))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["--lengths", "some"], "Write for example 1-10"), (["--drop", "3:4"], "No such option")],
+)
+def test_bad_input_of_an_atlas_is_one_line_and_code_2(
+    words: list[str], says: str, lab: FakeLab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["atlas", *words]) == 2
+    assert says in _error_line(capsys)
+    assert lab.configs == []
 
 
 def test_no_arguments_shows_help_and_version_is_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +17,10 @@ from ghostlab.settings import Settings
 from ghostlab.ui import events as events_module
 from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.events import Events, Shell
+from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service import Service
+from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
 from ghostlab.ui.tabs.panels import Choice
@@ -99,9 +101,45 @@ def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Eve
     assert asked[page.sidebar.controls["sequences"]] == 9
 
 
+def test_a_block_map_is_watched_like_a_run_and_found_again_beside_it(page: Events) -> None:
+    run = pressed(page)
+    followed(page, run, "")
+    values = [control.value for control in page.sidebar.inputs]
+    started = page.survey(visitor(), "2-3", *values)
+    job_id = started[page.shell.job]
+    assert not started[page.mapper["start"]].interactive
+    assert started[page.mapper["stop"]].interactive
+    updates = followed(page, job_id, run)
+    assert sent(updates, page.mapper["shown"]) == [job_id]
+    assert sent(updates, page.shell.shown) == []
+    assert updates[-1][page.mapper["start"]].interactive
+    again = page.open(visitor(f"run={run}&atlas={job_id}"))
+    assert (again[page.shell.job], again[page.mapper["shown"]]) == (run, job_id)
+    assert again[page.mapper["lengths"]] == "2-3"
+    alone = page.open(visitor(f"atlas={job_id}"))
+    assert alone[page.shell.job] == job_id
+    assert "Example run" in alone[page.shell.source]
+
+
+def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map(page: Events) -> None:
+    run = pressed(page)
+    followed(page, run, "")
+    entered, leave = threading.Event(), threading.Event()
+    page.service.lab.before = lambda _: (entered.set(), leave.wait(10))  # type: ignore[attr-defined]
+    values = [control.value for control in page.sidebar.inputs]
+    job_id = page.survey(visitor(), "2", *values)[page.shell.job]
+    assert entered.wait(10)
+    opened = page.open(visitor(f"run={run}&atlas={job_id}"))
+    leave.set()
+    assert opened[page.shell.job] == job_id
+    assert opened[page.shell.shown] == opened[page.shell.drawn] == run
+    assert page.mapper["shown"] not in opened
+
+
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
     for query, sentence in (
-        ("run=gone", "no longer on this server"),
+        ("run=gone", "That run is no longer on this server"),
+        ("atlas=gone", "That block map is no longer on this server"),
         ("sequences=many", "sequences is 'many'"),
     ):
         opened = page.open(visitor(query))

@@ -76,7 +76,7 @@ def lead_of(result: RunResult) -> str:
     return f"The prompt was {put}. {escape(tokens.sentence(made))}"
 
 
-def columns_of(result: RunResult, view: JobView[RunResult] | None) -> str:
+def columns_of(result: RunResult, view: JobView[object] | None) -> str:
     """The columns of a result; while its job still writes, what is written so far."""
     made = {one.variant: one for one in result.generations}
     names = present.variants(result)

@@ -1,0 +1,123 @@
+"""The Block map tab behind the page: its job, what is drawn, what a click takes, what is saved."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pandas as pd
+import pytest
+
+from ghostlab.atlas import Atlas, surveyed
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError, ResultError
+from ghostlab.settings import Settings
+from ghostlab.ui.controls import BY_HAND
+from ghostlab.ui.service import EXAMPLE, Service
+from ghostlab.ui.surveys import Surveys
+from ghostlab.ui.tabs import atlas as tab
+from ghostlab.ui.tabs.view import Page
+from tests.helpers.atlases import make_atlas
+from tests.helpers.fakelab import FakeLab
+
+pytestmark = pytest.mark.unit
+CONFIG = RunConfig(sequences=8, seed=2, drop="3:4", prompt="plays no part")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    make_atlas().save(tmp_path / "atlas.json")
+    return Service(Settings(), FakeLab(), tmp_path)
+
+
+@pytest.fixture
+def surveys(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Surveys]:
+    monkeypatch.setattr(gr, "Info", lambda *_, **__: None)
+    with gr.Blocks() as demo:
+        yield Surveys(service, tab.build(Page(gr.Textbox(label="shown"), service.result)).controls)
+    demo.close()
+
+
+def mapped(service: Service, lengths: str = "2-3") -> str:
+    job_id = service.survey(CONFIG, lengths, "ann")
+    assert list(service.follow(job_id))[-1].state == "done"
+    return job_id
+
+
+def test_a_survey_is_a_job_that_is_no_run(service: Service) -> None:
+    job_id = mapped(service)
+    found = service.atlas(job_id)
+    assert found.lengths == [2, 3]
+    assert found.config == surveyed(CONFIG) == RunConfig(sequences=8, seed=2)
+    with pytest.raises(ResultError, match="no run"):
+        service.result(job_id)
+    run = service.start(RunConfig(), "ann")
+    assert list(service.follow(run))[-1].state == "done"
+    for other in (run, "gone"):
+        with pytest.raises(ResultError, match="no longer on this server"):
+            service.atlas(other)
+    assert service.atlas("").lengths == make_atlas().lengths
+    with pytest.raises(ConfigError, match="1-10"):
+        service.survey(CONFIG, "some", "ann")
+
+
+def test_a_page_opens_on_the_example_or_on_the_map_of_its_address(surveys: Surveys) -> None:
+    own = surveys.controls
+    assert surveys.open(None)[own["source"]].startswith("**Example**, computed beforehand")
+    job_id = mapped(surveys.service)
+    update = surveys.open(surveys.service.jobs.view(job_id))
+    assert update == {own["lengths"]: "2-3", own["shown"]: job_id}
+    shown = dict(zip(tab.DRAWN, surveys.show(job_id, "Cosine"), strict=True))
+    assert shown["source"].startswith(
+        "**Your map**: tiny, 8 × 256 tokens of wikipedia, seed 2; 21 blocks of 2 to 3"
+    )
+    assert shown["words"].startswith("### Cosine")
+    assert shown["map"].data[0].hovertemplate.startswith("%{customdata}")
+    assert "<p>ghost_sink: " in shown["told"]
+    assert [label for _, label in shown["take"].choices] == ["5:7", "5:8"]
+    assert surveys.recolour(job_id, "Cosine")[0] == shown["words"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("paste:A secret.", "pasted text"), ("upload:a.txt/secret", "a.txt"), ("org/secret", "org/secret")],
+)
+def test_a_text_is_named_without_what_is_private(text: str, shown: str) -> None:
+    config = RunConfig(text=text)
+    assert f"tokens of {shown}, seed" in tab.source(replace(make_atlas(), config=config), False)
+
+
+def test_a_block_of_the_map_becomes_the_one_to_drop(surveys: Surveys) -> None:
+    job_id = mapped(surveys.service)
+    assert surveys.take("5:7", job_id) == [BY_HAND, "5:7"]
+    for label in ("5:6", "0:99", None):
+        with pytest.raises(gr.Error, match="not on the map"):
+            surveys.take(label, job_id)
+
+
+def test_what_is_saved_is_what_the_command_writes(surveys: Surveys, tmp_path: Path) -> None:
+    job_id = mapped(surveys.service)
+    found = surveys.service.atlas(job_id)
+    assert Atlas.from_dict(json.loads(surveys.json(job_id))) == found
+    assert surveys.json(job_id) == found.save(tmp_path / "a.json").read_text()
+    frame: Any = pd.read_csv(io.StringIO(surveys.csv(job_id)))
+    assert frame["ghost"].tolist() == [block.ghost for block in found.blocks]
+
+
+def test_without_an_example_the_tab_says_what_to_press(tmp_path: Path) -> None:
+    assert Service(Settings(), FakeLab(), tmp_path).example_atlas is None
+    assert tab.render(None, True)[1] == "Press **Map the blocks**."
+
+
+def test_the_example_is_of_the_default_settings() -> None:
+    found = Atlas.load(EXAMPLE / "atlas.json")
+    assert found.config == surveyed(RunConfig())
+    assert found.lengths == list(range(1, 11))
+    assert len(found.blocks) == sum(found.layers - n + 1 for n in found.lengths)
+    assert found == found.rounded(5)
+    assert (EXAMPLE / "atlas.json").stat().st_size < 300_000
