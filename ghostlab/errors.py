@@ -77,6 +77,10 @@ class ResultError(GhostlabError):
     """A saved result or operator file is missing, damaged or does not match."""
 
 
+class StockError(GhostlabError):
+    """A recovery cannot be an ordinary checkpoint; the message says why."""
+
+
 class BusyError(GhostlabError):
     """The server has as many jobs waiting as it accepts."""
 

@@ -5,37 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from ghostlab.assembly import (
-    cut_info,
-    make_atlas,
-    model_info,
-    now,
-    recovery_run,
-    text_info,
-    versions,
-)
+from ghostlab.answering import answer
+from ghostlab.assembly import cut_info, make_atlas, model_info, now, recovery_run, text_info, versions
 from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import memory_errors
 from ghostlab.evaluation.generate import OnGenerations, OnText
-from ghostlab.evaluation.tasks import require_harness
-from ghostlab.evaluation.zeroshot import evaluate
+from ghostlab.exporting import Form, export, reason_not_stock
 from ghostlab.generations import Generation
 from ghostlab.measure import measure
 from ghostlab.model.export import pack
 from ghostlab.model.lm import Model
 from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
-from ghostlab.progress import CancelToken, Progress, ProgressSink
+from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.records import Baseline
 from ghostlab.recovery.fitting import apply
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.steps import continue_all, decide, fit_all, load_any, rebuild, timed
+from ghostlab.steps import continue_all, decide, fit_all, rebuild, timed
 from ghostlab.workbench import Workbench
 from ghostlab.zeroshot import ZeroShot
 
@@ -141,8 +134,24 @@ class Lab:
         on_text: OnText | None = None,
     ) -> list[Probe]:
         """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
-        steps = Progress(progress, cancel)
-        return probe(self._bench, result, label, asked, progress=steps, on_text=on_text)
+        return probe(self._bench, result, label, asked, progress=Progress(progress, cancel), on_text=on_text)
+
+    def export(
+        self,
+        result: RunResult,
+        label: str,
+        folder: str | Path,
+        *,
+        form: Form = "recovered",
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Path:
+        """Write a variant of a finished run to a folder; see :func:`ghostlab.exporting.export`."""
+        return export(self._bench, result, label, folder, form=form, progress=Progress(progress, cancel))
+
+    def stock_reason(self, result: RunResult, label: str) -> str | None:
+        """Why a recovery cannot be exported as ``stock``, in one sentence; ``None`` if it can."""
+        return reason_not_stock(self._bench, result, label, SILENT)
 
     def evaluate(
         self,
@@ -158,17 +167,9 @@ class Lab:
 
         Raises:
             GhostlabError: If a model cannot be loaded or a task cannot be asked; see
-                :func:`ghostlab.evaluation.zeroshot.evaluate`, also for the other arguments.
+                :func:`ghostlab.answering.answer`, also for the other arguments.
         """
-        require_harness()
-        steps = Progress(progress, cancel)
-        with memory_errors("Choose a smaller model."):
-            if isinstance(source, RunResult):
-                model = self._bench.model(source.config, steps.part(0.0, 0.05))
-                models = rebuild(model, source)
-            else:
-                models = {name: load_any(name, self.settings, steps.part(0.0, 0.05)) for name in source}
-            return evaluate(models, tasks, limit=limit, hub=hub, progress=steps.part(0.05, 1.0))
+        return answer(self._bench, source, tasks, limit=limit, hub=hub, progress=Progress(progress, cancel))
 
     def atlas(
         self,

@@ -36,6 +36,8 @@ ROAD = [
     "steps",
     "workbench",
     "probing",
+    "exporting",
+    "answering",
     "lab",
     "jobstate",
     "jobs",
