@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ghostlab.atlas import Atlas
     from ghostlab.calibration.calibrate import calibrate
+    from ghostlab.comparison import compare
     from ghostlab.config import RunConfig
     from ghostlab.cut import Block, Cut, parse_cut
     from ghostlab.errors import GhostlabError
@@ -46,6 +47,7 @@ _HOMES = {
     "ZeroShot": "zeroshot",
     "apply": "recovery",
     "calibrate": "calibration.calibrate",
+    "compare": "comparison",
     "evaluate": "evaluation.zeroshot",
     "fit": "recovery",
     "load_model": "model.load",
@@ -74,6 +76,7 @@ __all__ = [
     "__version__",
     "apply",
     "calibrate",
+    "compare",
     "evaluate",
     "fit",
     "load_model",

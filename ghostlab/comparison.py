@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ghostlab.errors import ResultError
 from ghostlab.records import BoundaryReport, Metric, RecoveryRun
 from ghostlab.resampling import Array, difference, paired
+from ghostlab.results import RunResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ghostlab.results import RunResult
 
 FEWEST_WINDOWS = 5
 """A bootstrap of fewer windows says nothing about chance."""
@@ -51,6 +51,24 @@ class Difference:
     difference: float | None
     low: float | None = None
     high: float | None = None
+
+
+def compare(one: RunResult, other: RunResult, ours: str, theirs: str) -> list[Difference]:
+    """Figures of recovery ``ours`` of one run and ``theirs`` of another, or of the same.
+
+    Recoveries go by their label, plain dropping by "pruned".
+
+    Raises:
+        ResultError: If there is no recovery of that name.
+    """
+    return differences(_side(one, ours), _side(other, theirs))
+
+
+def _side(result: RunResult, label: str) -> Side:
+    named = {side.name: side for side in sides(result)}
+    if label not in named:
+        raise ResultError(f"'{label}' is no recovery of this run.", f"There are {', '.join(named)}.")
+    return named[label]
 
 
 def sides(result: RunResult, name: str = "") -> list[Side]:

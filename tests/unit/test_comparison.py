@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghostlab.comparison import differences, likelihood, same_windows, sides, table
+from ghostlab.comparison import compare, differences, likelihood, same_windows, sides, table
 from ghostlab.errors import ResultError
 from ghostlab.resampling import difference, paired
 from tests.helpers.results import make_result
@@ -90,12 +90,12 @@ def _original(result, window_nll):
 
 def test_a_result_compares_by_label_and_names_those_it_has() -> None:
     result = make_result()
-    rows = result.compare(make_result(blocks=2), "ghost", "pruned")
+    rows = compare(result, make_result(blocks=2), "ghost", "pruned")
     assert {row.figure: row.difference for row in rows}["Blocks dropped"] == -2
     with pytest.raises(
         ResultError, match=r"'magic' is no recovery of this run\. There are pruned, ghost, affine"
     ):
-        result.compare(result, "magic", "ghost")
+        compare(result, result, "magic", "ghost")
 
 
 def test_the_table_holds_numbers_that_sort_as_numbers() -> None:
