@@ -63,7 +63,7 @@ def load_model(
         raise ModelError(f"'{source}' has no revisions.", "Only a model of the hub has; leave it out.")
 
     def approve(folder: Path) -> None:
-        check_memory(read_config(folder), number, device)
+        check_memory(read_config(folder), number, device, most=settings.limits.parameters)
 
     with quiet_transformers():
         place = _locate(source, revision, settings, approve, progress.part(0.0, 0.8))

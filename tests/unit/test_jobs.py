@@ -129,7 +129,9 @@ def test_a_kept_result_survives_a_stop_and_a_failure() -> None:
     assert (view.state, view.result, view.error) == ("failed", "evaluated", "Too long. Shorten it.")
 
 
-@pytest.mark.parametrize("problem", [ZeroDivisionError("secret/path"), SystemExit(3), MemoryError()])
+@pytest.mark.parametrize(
+    "problem", [ZeroDivisionError("secret/path"), SystemExit(3), MemoryError(), KeyboardInterrupt()]
+)
 def test_a_failing_job_tells_no_internals_and_the_next_one_runs(
     problem: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
