@@ -159,11 +159,20 @@ class Service:
             if self.example is None:
                 raise ResultError("There is no result yet.", "Press Run first.")
             return self.example
-        view = self.jobs.view(shown)
+        found = self.found(shown)
+        if not isinstance(found, RunResult):
+            raise ResultError("That job is no run.", "Give the id of a run.")
+        return found
+
+    def found(self, job_id: str) -> Finding:
+        """What a job of any kind has found so far.
+
+        Raises:
+            ResultError: If it is nothing (any more).
+        """
+        view = self.jobs.view(job_id)
         if view is None or view.result is None:
             raise ResultError("That result is no longer on this server.", "Press Run to compute it again.")
-        if not isinstance(view.result, RunResult):
-            raise ResultError("That job is no run.", "Give the id of a run.")
         return view.result
 
     def atlas(self, shown: str) -> Atlas:

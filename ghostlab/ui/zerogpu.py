@@ -112,6 +112,7 @@ class LentGpu:
         return cast(Sequence[Probe], self._call("probe", (result, label, *asked), options))
 
     def _call(self, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        registry.load()  # before the fork, which inherits what is imported and any lock that is half way
         cancel: CancelToken | None = options.pop("cancel", None)
         sinks = {name: value for name, value in options.items() if callable(value)}
         plain = {name: value for name, value in options.items() if name not in sinks and value is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import re
 import socket
 import threading
 import time
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 
 from ghostlab.progress import Progress
 from ghostlab.settings import PUBLIC_LIMITS, Settings
@@ -26,6 +28,7 @@ from tests.helpers.ports import free_port
 from tests.helpers.visitor import Visitor
 
 pytestmark = pytest.mark.ui
+README = Path(__file__).resolve().parents[2] / "README.md"
 PAGES = 8
 SECONDS = 20.0
 
@@ -120,7 +123,7 @@ def test_a_full_waiting_list_is_told_and_frees_itself(held: Host) -> None:
     client = Client(held.url, verbose=False)
     ids = [client.predict({"seed": seed}, api_name="/run") for seed in range(3)]
     assert [client.predict(run_id, api_name="/status")["position"] for run_id in ids] == [0, 1, 2]
-    with pytest.raises(Exception, match="2 runs are waiting already"):
+    with pytest.raises(AppError, match="2 runs are waiting already"):
         client.predict({"seed": 9}, api_name="/run")
     for run_id in reversed(ids):
         assert client.predict(run_id, api_name="/cancel")["state"] in ("stopped", "running")
@@ -242,3 +245,40 @@ def test_nonsense_of_any_kind_is_no_trace_of_the_servers_insides_and_no_harm(hos
         assert visitor.http.post("gradio_api/queue/join", content=b"{").status_code >= 400
     client = Client(host.url, verbose=False)
     assert host.ended(client, client.predict({"seed": 13}, api_name="/run")) == "done"
+
+
+# -- scripts ------------------------------------------------------------------------------------------------
+
+
+def test_the_script_in_the_readme_does_what_it_says(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(
+        r"```python\n(import time\n.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    assert "http://127.0.0.1:7860/" in code
+    told: dict[str, Any] = {}
+    exec(code.replace("http://127.0.0.1:7860/", host.url), told)
+    assert told["status"]["state"] == "done"
+    assert told["result"]["config"]["recover"] == ["ghost"]
+    assert "done  [" in capsys.readouterr().out
+    assert host.ended(told["app"], told["job"]) in ("done", "stopped")
+
+
+def test_a_block_map_is_to_be_had_by_name(host: Host) -> None:
+    client = Client(host.url, verbose=False)
+    job = client.predict({"sequences": 8}, "1-2", api_name="/atlas")
+    assert host.ended(client, job) == "done"
+    found = client.predict(job, api_name="/result")
+    assert {"start", "stop", "ghost"} <= set(found["blocks"][0])
+    with pytest.raises(AppError, match="ten"):
+        client.predict({}, "ten", api_name="/atlas")
+
+
+def test_the_page_on_the_api_says_what_each_endpoint_does(host: Host) -> None:
+    with host.visitor() as visitor:
+        named = visitor.http.get("gradio_api/info").json()["named_endpoints"]
+    assert list(named) == ["/run", "/atlas", "/status", "/result", "/cancel"]
+    for name, endpoint in named.items():
+        assert len(endpoint["description"]) > 60, name
+        for parameter in endpoint["parameters"]:
+            word = parameter["parameter_name"]
+            assert word in endpoint["description"] or word == "run_id", name
