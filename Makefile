@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := app
-.PHONY: setup app test lint format clean chromium
+.PHONY: setup app test space lint format clean chromium
 
 setup: $(READY)
 
@@ -25,6 +25,10 @@ test: export OMP_NUM_THREADS ?= 2
 test: export OMP_WAIT_POLICY ?= PASSIVE
 test: setup chromium lint
 	$(BIN)/python -m pytest --durations=10
+
+# Not part of `make test`: minutes and 3 GB for an environment with requirements.txt alone.
+space: setup
+	tests/space.sh
 
 lint: setup
 	$(BIN)/ruff check .
