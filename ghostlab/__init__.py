@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ghostlab.cut import Block, Cut, parse_cut
     from ghostlab.errors import GhostlabError
     from ghostlab.evaluation.perplexity import perplexity
+    from ghostlab.evaluation.zeroshot import evaluate
     from ghostlab.lab import Lab, run
     from ghostlab.model.load import load_model
     from ghostlab.probes import Alteration
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ghostlab.settings import Settings
     from ghostlab.spec import RecoverySpec
     from ghostlab.text.corpora import load_text
+    from ghostlab.zeroshot import ZeroShot
 
 _HOMES = {
     "Alteration": "probes",
@@ -41,8 +43,10 @@ _HOMES = {
     "RunConfig": "config",
     "RunResult": "results",
     "Settings": "settings",
+    "ZeroShot": "zeroshot",
     "apply": "recovery",
     "calibrate": "calibration.calibrate",
+    "evaluate": "evaluation.zeroshot",
     "fit": "recovery",
     "load_model": "model.load",
     "load_recovered": "recovery",
@@ -66,9 +70,11 @@ __all__ = [
     "RunConfig",
     "RunResult",
     "Settings",
+    "ZeroShot",
     "__version__",
     "apply",
     "calibrate",
+    "evaluate",
     "fit",
     "load_model",
     "load_recovered",

@@ -171,6 +171,10 @@ class Atlas:
             raise ResultError(f"'{path}' is not a readable atlas.") from error
         return cls.from_dict(values)
 
+    def weight(self) -> dict[int, int]:
+        """Identity -> bytes in memory, as :meth:`ghostlab.results.RunResult.weight`."""
+        return {id(self.blocks): 1000 * len(self.blocks)}
+
     def to_frame(self) -> pd.DataFrame:
         """One row per block."""
         import pandas as pd

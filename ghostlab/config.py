@@ -41,7 +41,8 @@ class RunConfig:
     revision: str | None = _setting(None, "Branch, tag or commit of a hub model.")
     text: str = _setting(
         "wikipedia",
-        "Text to fit and to evaluate on: a built-in corpus, a file, or hf:dataset/config:split:column.",
+        "Text to fit and to evaluate on: a built-in corpus, wikitext2, ptb or c4, a file, "
+        "hf:dataset/config:split:column, or a mixture such as 3*wikipedia+novels.",
     )
     held_out_text: str | None = _setting(
         None, "Evaluate on this text instead of the held-out part of --text."
@@ -180,12 +181,11 @@ class RunConfig:
             name = ".".join(str(part) for part in first["loc"])
             raise ConfigError(f"{name} is {first['input']!r}.", f"{first['msg']}.") from error
 
-    def to_query(self) -> str:
-        """The query string of a link that rebuilds this run; only what differs from the defaults."""
-        pairs: list[tuple[str, str]] = []
-        for f, value in self._changed():
-            pairs += [(f.name, word) for word in _words(value)]
-        return urlencode(pairs)
+    def to_query(self, *always: str) -> str:
+        """The query of a link that rebuilds this run: what differs from the defaults, and ``always``."""
+        shown = {f.name for f, _ in self._changed()} | set(always)
+        named = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name in shown]
+        return urlencode([(name, word) for name, value in named for word in _words(value)])
 
     @classmethod
     def from_query(cls, query: str | Sequence[tuple[str, str]]) -> RunConfig:

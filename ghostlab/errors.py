@@ -41,6 +41,10 @@ class TextError(GhostlabError):
     """A text source is unknown, unreadable or too short."""
 
 
+class TaskError(GhostlabError):
+    """A zero-shot task is unknown, its data cannot be had, or what asks it is not installed."""
+
+
 class ModelError(GhostlabError):
     """A model cannot be used; the subclasses say why."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextvars
 import logging
 import secrets
+import sys
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Generic, TypeVar
@@ -56,11 +57,22 @@ class JobStore(Generic[Result]):
     Args:
         waiting: The most jobs that may wait; one more raises :class:`BusyError`.
         kept: How many finished jobs are remembered; the one looked at longest ago is forgotten first.
+        room: Bytes that the results of finished jobs may take; the latest is kept whatever it takes.
+        weigh: Identity of each part of a result -> its bytes; parts that results share count once.
     """
 
-    def __init__(self, waiting: int = 16, kept: int = 32) -> None:
+    def __init__(
+        self,
+        waiting: int = 16,
+        kept: int = 32,
+        room: int = sys.maxsize,
+        weigh: Callable[[Result], Mapping[int, int]] = lambda _: {},
+    ) -> None:
         self._most_waiting = waiting
         self._most_kept = kept
+        self._room = room
+        self._weigh = weigh
+        self._forgotten: deque[str] = deque(maxlen=4096)
         self._records: OrderedDict[str, JobRecord[Result]] = OrderedDict()
         self._queue: list[JobRecord[Result]] = []
         self._running: JobRecord[Result] | None = None
@@ -94,6 +106,20 @@ class JobStore(Generic[Result]):
             self._queue.append(record)
             self._advance()
             return record.id
+
+    def put(self, kind: str, result: Result, about: str = "") -> str:
+        """Keep a result that came from elsewhere as if a job had found it; return its id."""
+        record: JobRecord[Result] = JobRecord(secrets.token_urlsafe(16), kind, ("", kind, ""), about)
+        record.result, record.parts = result, self._weigh(result)
+        with self._changed:
+            self._records[record.id] = record
+            self._end(record, "done")
+        return record.id
+
+    def made_room(self, job_id: str) -> bool:
+        """Whether there was a job of this id that was forgotten for newer ones."""
+        with self._changed:
+            return job_id in self._forgotten
 
     def cancel(self, job_id: str) -> None:
         """Ask a job to stop: at once while it waits, at its next step while it runs; harmless otherwise."""
@@ -167,9 +193,20 @@ class JobStore(Generic[Result]):
         record.fraction = 1.0 if state == "done" else record.fraction
         record.start = None
         record.version += 1
-        finished = [r.id for r in self._records.values() if r.state not in ("waiting", "running")]
-        for job_id in finished[: max(len(finished) - self._most_kept, 0)]:
-            del self._records[job_id]
+        self._records.move_to_end(record.id)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop the finished jobs that were looked at longest ago, beyond what may be kept."""
+        held: dict[int, int] = {}
+        finished = [r for r in reversed(self._records.values()) if r.state not in ("waiting", "running")]
+        for place, record in enumerate(finished):
+            held |= record.parts
+            if place >= self._most_kept or (place and sum(held.values()) > self._room):
+                for old in finished[place:]:
+                    del self._records[old.id]
+                    self._forgotten.append(old.id)
+                return
 
     def _version(self, job_id: str) -> int:
         record = self._records.get(job_id)
@@ -192,8 +229,17 @@ class JobStore(Generic[Result]):
             code = secrets.token_hex(3)
             _LOG.exception("job %s (%s) failed; id %s", record.id[:6], record.kind, code)
             state, error = "failed", f"Internal error (id {code}). The server's log says more."
+        parts = self._parts(record)
         with self._changed:
-            record.error = error
+            record.error, record.parts = error, parts
             self._end(record, state)
             self._running = None
             self._advance()
+
+    def _parts(self, record: JobRecord[Result]) -> Mapping[int, int]:
+        """What the result weighs; nothing if that cannot be told, for the slot must come free."""
+        try:
+            return {} if record.result is None else self._weigh(record.result)
+        except Exception:
+            _LOG.exception("the result of job %s cannot be weighed", record.id[:6])
+            return {}

@@ -55,7 +55,8 @@ class JobView(Generic[Seen_co]):
 class JobRecord(Generic[Result]):
     """The store's own notes on a job; touched only while the store's lock is held.
 
-    ``identity`` is owner, kind and key; ``start`` runs the work and is cleared once a thread has it.
+    ``identity`` is owner, kind and key; ``start`` runs the work and is cleared once a thread has it;
+    ``parts`` are the identities and bytes of what the result holds.
     """
 
     id: str
@@ -73,6 +74,7 @@ class JobRecord(Generic[Result]):
     texts: dict[str, str] = field(default_factory=dict)
     result: Result | None = None
     error: str = ""
+    parts: Mapping[int, int] = field(default_factory=dict)
     pace: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
 
     def advance(self, fraction: float, message: str) -> None:

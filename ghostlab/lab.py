@@ -18,12 +18,13 @@ from ghostlab.assembly import (
 from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.cut import Block, Cut
 from ghostlab.errors import memory_errors
 from ghostlab.evaluation.generate import OnGenerations, OnText
+from ghostlab.evaluation.tasks import require_harness
+from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.generations import Generation
 from ghostlab.measure import measure
-from ghostlab.model.export import pack, unpack
+from ghostlab.model.export import pack
 from ghostlab.model.lm import Model
 from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
@@ -34,8 +35,9 @@ from ghostlab.recovery.fitting import apply
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.steps import continue_all, decide, fit_all, timed
+from ghostlab.steps import continue_all, decide, fit_all, load_any, rebuild, timed
 from ghostlab.workbench import Workbench
+from ghostlab.zeroshot import ZeroShot
 
 OnResult = Callable[[RunResult], None]
 
@@ -126,10 +128,7 @@ class Lab:
         steps = Progress(progress, cancel)
         with memory_errors("Lower new_tokens or shorten the prompt."):
             model = self._bench.model(config, steps.part(0.0, 0.1))
-            cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
-            variants = {"original": model, "pruned": model.without(cut)}
-            for run in result.runs:
-                variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
+            variants = rebuild(model, result)
             return continue_all(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
 
     def probe(
@@ -144,6 +143,32 @@ class Lab:
         """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
         steps = Progress(progress, cancel)
         return probe(self._bench, result, label, asked, progress=steps, on_text=on_text)
+
+    def evaluate(
+        self,
+        source: RunResult | Sequence[str],
+        tasks: str | Sequence[str],
+        *,
+        limit: int | None = None,
+        hub: bool = False,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ZeroShot:
+        """Let every variant of a finished run, or models that are named, answer zero-shot tasks.
+
+        Raises:
+            GhostlabError: If a model cannot be loaded or a task cannot be asked; see
+                :func:`ghostlab.evaluation.zeroshot.evaluate`, also for the other arguments.
+        """
+        require_harness()
+        steps = Progress(progress, cancel)
+        with memory_errors("Choose a smaller model."):
+            if isinstance(source, RunResult):
+                model = self._bench.model(source.config, steps.part(0.0, 0.05))
+                models = rebuild(model, source)
+            else:
+                models = {name: load_any(name, self.settings, steps.part(0.0, 0.05)) for name in source}
+            return evaluate(models, tasks, limit=limit, hub=hub, progress=steps.part(0.05, 1.0))
 
     def atlas(
         self,

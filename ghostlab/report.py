@@ -15,7 +15,7 @@ from string import Template
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from ghostlab.plots import catalog, sentences, tokens
+from ghostlab.plots import catalog, sentences, style, tokens
 from ghostlab.plots.formats import count, number, percent
 from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
@@ -47,13 +47,6 @@ def write_report(result: RunResult, path: Path) -> Path:
     return path
 
 
-def write_table(result: RunResult, path: Path) -> Path:
-    """Write every metric of every variant with its interval as CSV, numbers at full precision."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    result.to_frame().to_csv(path, index=False)
-    return path
-
-
 def render(result: RunResult) -> str:
     """The report as one HTML document."""
     parts = [
@@ -73,6 +66,7 @@ def render(result: RunResult) -> str:
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
         plotly=get_plotlyjs(),
+        modebar=style.MODEBAR.read_text(encoding="utf-8"),
     )
 
 

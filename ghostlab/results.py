@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ghostlab.comparison import Difference, Side, differences, sides
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.generations import Generation
@@ -161,6 +162,7 @@ class RunResult:
                 row |= {
                     "gap_closed": scores.gap_closed,
                     "explained": scores.boundary.explained,
+                    "explained_ordinary": scores.boundary.explained_ordinary,
                     "explained_train": scores.boundary.explained_train,
                     "relative_error": scores.boundary.relative_error,
                     "relative_error_ordinary": scores.boundary.relative_error_ordinary,
@@ -171,6 +173,27 @@ class RunResult:
             rows.append(row)
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame
+
+    def compare(self, other: RunResult, ours: str, theirs: str) -> list[Difference]:
+        """Figures of one recovery here and one of ``other``, by label ("pruned" for plain dropping).
+
+        Raises:
+            ResultError: If there is no recovery of that name.
+        """
+        return differences(_side(self, ours), _side(other, theirs))
+
+    def weight(self) -> dict[int, int]:
+        """Identity of each large part -> bytes in memory: results of one run share their parts."""
+        figures = 2 * len(json.dumps(self.to_dict()))  # a float takes 32 bytes in a list, about 18 as text
+        tensors = {id(tensor): int(getattr(tensor, "nbytes", 0)) for tensor in self.operators.values()}
+        return {id(self.runs): figures, **tensors}
+
+
+def _side(result: RunResult, label: str) -> Side:
+    named = {side.name: side for side in sides(result)}
+    if label not in named:
+        raise ResultError(f"'{label}' is no recovery of this run.", f"There are {', '.join(named)}.")
+    return named[label]
 
 
 _ADAPTER = TypeAdapter(RunResult)

@@ -18,11 +18,15 @@ Profile = Literal["local", "public"]
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that one run may ask for.
+    """The most that one run may ask for, and the most that the server keeps.
 
-    ``parameters`` of the model (``None`` for as many as fit in memory); ``recoveries`` counts an operator
-    once for each rank; ``open_pages`` are those whose state (1.5 MB) is kept, the last used ones;
-    ``upload_bytes`` holds for pasted text and prompts too.
+    Attributes:
+        parameters: Of the model; ``None`` for as many as fit in memory.
+        recoveries: Operators of a run; one counts once for each of its ranks.
+        kept_results, kept_bytes: Finished results in memory, by number and by size.
+        open_pages: Pages whose state (1.5 MB) is kept, the last used ones.
+        file_bytes: Size of a file that a user may hand in.
+        upload_bytes: Size of a text, uploaded or pasted, and of a prompt.
     """
 
     tokens: int = 4_000_000
@@ -31,6 +35,8 @@ class Limits:
     recoveries: int = 100
     waiting_jobs: int = 16
     kept_results: int = 32
+    kept_bytes: int = 4 << 30
+    file_bytes: int = 32 << 20
     kept_models: int = 2
     open_pages: int = 32
     upload_bytes: int = 20_000_000
@@ -45,6 +51,8 @@ PUBLIC_LIMITS = Limits(
     recoveries=8,
     waiting_jobs=16,
     kept_results=64,
+    kept_bytes=1 << 30,
+    file_bytes=8 << 20,
     kept_models=1,
     open_pages=128,
     upload_bytes=1_000_000,

@@ -124,7 +124,7 @@ class Model:
     def calls_from(self, trace: Trace) -> Trace:
         """The original's calls under this variant's numbering of the blocks, as far as they are known."""
         calls = {own: trace.calls[full] for own, full in enumerate(self.kept) if full in trace.calls}
-        return Trace(calls=calls, mask=trace.mask)
+        return Trace(calls=calls, mask=trace.mask, seen=trace.seen)
 
     def without(self, cut: Cut, standins: Mapping[Block, StandIn] | None = None) -> Model:
         """The variant with ``cut`` dropped and ``standins`` in its place; weights are shared with this model.

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import boundary, insight, operator, perplexity, probes, selection, sentences, spectrum
+from ghostlab.plots import (
+    boundary,
+    insight,
+    kinds,
+    operator,
+    perplexity,
+    probes,
+    selection,
+    sentences,
+    spectrum,
+    windows,
+)
 from ghostlab.plots.style import Role
 from ghostlab.probes import FACTORS
 from ghostlab.records import OperatorReport
@@ -48,13 +59,20 @@ def _likelihood(result: RunResult) -> Section:
         Panel("Perplexity", sentences.perplexity(result), [perplexity.perplexity(result)]),
         Panel("Gap closed", sentences.gap_closed(result), [perplexity.gap_closed(result)]),
         Panel(
-            "Window by window",
+            "Better on which windows",
             sentences.window_differences(result),
-            [perplexity.window_differences(result)],
+            [windows.window_differences(result)],
+        ),
+        Panel(
+            "Hard and easy windows",
+            sentences.window_distribution(result),
+            [windows.window_distribution(result)],
         ),
         Panel("By position", sentences.by_position(result), [perplexity.by_position(result)]),
     ]
-    return Section("What was lost and what came back", panels if result.runs else [panels[0], panels[3]])
+    if result.baseline.pruned.agreement:
+        panels.append(Panel("By kind of token", sentences.by_kind(result), [kinds.by_kind(result)]))
+    return Section("What was lost and what came back", panels if result.runs else [panels[0], *panels[3:]])
 
 
 def _boundary(result: RunResult, block: int) -> Section:

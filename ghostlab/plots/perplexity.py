@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ from ghostlab.plots.style import Role
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
 
-Reference = Literal["original", "pruned"]
 Unit = Literal["loss", "nll", "perplexity"]
 _UNITS = {"loss": "nats per token above original", "nll": "nats per token", "perplexity": "perplexity"}
 
@@ -34,8 +34,12 @@ def perplexity(result: RunResult) -> go.Figure:
     The log axis, used when perplexities differ more than twentyfold, starts at 1: the length of a bar is then
     the negative log-likelihood.
     """
-    rows = variants(result)
-    metrics = [scores.perplexity for _, scores in rows]
+    return bars([(role, scores.perplexity) for role, scores in variants(result)])
+
+
+def bars(rows: Sequence[tuple[Role, Metric]]) -> go.Figure:
+    """Perplexities with their intervals; see :func:`perplexity` for the axis."""
+    metrics = [metric for _, metric in rows]
     values = [metric.value for metric in metrics]
     if not style.finite(values):
         return style.empty("No perplexity was measured.")
@@ -46,7 +50,7 @@ def perplexity(result: RunResult) -> go.Figure:
     top = max(style.finite(ends))
     span = [0, math.log10(top) * 1.25] if scale["type"] == "log" else [0, top * 1.25]
     return style.figure(
-        [*(_bar(role, scores.perplexity) for role, scores in rows), labels],
+        [*(_bar(role, metric) for role, metric in rows), labels],
         height=style.bars_height(len(rows)),
         x={"title": "perplexity on held-out text", **scale, "range": span},
         y={"autorange": "reversed"},
@@ -131,7 +135,13 @@ def by_position(result: RunResult, unit: Unit = "loss") -> go.Figure:
         rows = [(role, nll - original) for role, nll in rows if role is not style.ORIGINAL]
     if not rows:
         return style.empty("Likelihood by position was not recorded.")
-    width = max(1, original.size // 32)
+    return position_lines(rows, unit)
+
+
+def position_lines(rows: Sequence[tuple[Role, np.ndarray[Any, Any]]], unit: Unit) -> go.Figure:
+    """Lines of nats per token by position, each a running mean over neighbours; in ``unit`` already but for
+    perplexity, which is taken of the means."""
+    width = max(1, max(nll.size for _, nll in rows) // 32)
     means = [(role, running_mean(nll, width)) for role, nll in rows]
     lines = [(role, np.exp(mean) if unit == "perplexity" else mean) for role, mean in means]
     scale = style.wide_axis(np.concatenate([line for _, line in lines])) if unit == "perplexity" else {}
@@ -167,53 +177,3 @@ def running_mean(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, An
     total, known = (np.convolve(each, kernel, mode="same") for each in (values, np.ones_like(values)))
     mean: np.ndarray[Any, Any] = total / known
     return mean
-
-
-def window_differences(result: RunResult, reference: Reference = "pruned") -> go.Figure:
-    """Each held-out window's likelihood against the same window of the reference; below 0 is better."""
-    rows = [
-        (role, paired_differences(result, scores, reference))
-        for role, scores in variants(result)
-        if role.name != reference
-    ]
-    rows = [(role, shifts) for role, shifts in rows if shifts.size]
-    if not rows:
-        return style.empty("Likelihood by window was not recorded.")
-    traces = [
-        go.Box(
-            x=shifts,
-            y=[role.name] * len(shifts),
-            name=role.name,
-            orientation="h",
-            boxpoints="all",
-            jitter=0.5,
-            pointpos=0,
-            marker={"color": role.colour, "size": 6, "opacity": 0.8},
-            line={"width": 1.5},
-            fillcolor="rgba(128,128,128,.12)",
-            customdata=np.arange(1, len(shifts) + 1),
-            hovertemplate=f"{role.name}, window %{{customdata}}: %{{x:+.3~g}} nats<extra></extra>",
-            hoveron="points",
-        )
-        for role, shifts in rows
-    ]
-    made = style.figure(
-        traces,
-        height=style.bars_height(len(rows)) + 30,
-        x={"title": f"nats per token above {reference}"},
-        y={"autorange": "reversed"},
-        showlegend=False,
-    )
-    style.guide(made, "x", 0, reference)
-    return made
-
-
-def paired_differences(
-    result: RunResult, scores: Scores | RecoveryRun, reference: Reference
-) -> np.ndarray[Any, Any]:
-    """NLL of each window minus the reference's, in nats per token; empty when they cannot be paired."""
-    base = getattr(result.baseline, reference).window_nll
-    if len(base) != len(scores.window_nll):
-        return np.empty(0)
-    shifts: np.ndarray[Any, Any] = np.subtract(scores.window_nll, base)
-    return shifts

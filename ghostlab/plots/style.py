@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,8 @@ GUIDE = "rgba(128,128,128,.75)"
 SYMMETRIC, ANTISYMMETRIC = "#2f86d6", "#d08a00"
 LINE_HEIGHT = 380
 LOG_FACTOR = 20.0
+MODEBAR = Path(__file__).with_name("modebar.js")
+"""Script that a page runs once Plotly is there: figures are saved as SVG or PNG from their own bar."""
 
 DIVERGING = [[0.0, "#2166ac"], [0.25, "#78b4d6"], [0.5, "#f7f7f7"], [0.75, "#ee9a73"], [1.0, "#b2182b"]]
 

@@ -18,6 +18,7 @@ Query = Sequence[tuple[str, str]]
 NAMES: tuple[Name, Name] = ("run", "atlas")
 _WHAT = {"run": "run", "atlas": "block map"}
 SHOW = """(id) => {
+  if (!id) return;
   const url = new URL(location.href);
   const kept = ["__theme", "run", "atlas"];
   for (const name of [...url.searchParams.keys()]) if (!kept.includes(name)) url.searchParams.delete(name);
@@ -33,7 +34,7 @@ def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
     view = service.jobs.view(job_id) if job_id else None
     if job_id and view is None:
         gr.Warning(
-            f"That {_WHAT[name]} is no longer on this server; here is the example.",
+            f"{service.gone(job_id, _WHAT[name])} Here is the example.",
             title=f"{_WHAT[name].capitalize()} not found",
         )
     return view

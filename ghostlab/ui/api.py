@@ -43,7 +43,10 @@ def expose(service: Service) -> None:
         with told_to_user():
             if not run_id:
                 raise ResultError("No run is named.", "Give the id that run returned.")
-            return service.found(run_id).to_dict()
+            view = service.jobs.view(run_id)
+            if view is None or view.result is None:
+                raise ResultError(service.gone(run_id), "It may have found nothing yet; ask for its status.")
+            return view.result.to_dict()
 
     def cancel(run_id: str) -> dict[str, Any]:
         """Stop the run or survey of this id and return its status; harmless at any time."""

@@ -13,9 +13,13 @@ from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, picker, present, registry, sidebar, theme
-from ghostlab.ui.events import Events, Shell
+from ghostlab.ui.compared import Compared
+from ghostlab.ui.events import Events
 from ghostlab.ui.laboratory import Laboratory
+from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
+from ghostlab.ui.sharing import Sharing
+from ghostlab.ui.shell import QUIET, Shell
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.view import Page
 
@@ -49,14 +53,18 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
             status=gr.HTML(elem_id="status"),
         )
         page = Page(shell.shown, service.result)
-        tabs = {}
+        tabs, places = {}, {}
         with gr.Tabs(elem_id="tabs"):
             for title, build in TABS.items():
-                with gr.Tab(title):
+                with gr.Tab(title) as places[title]:
                     tabs[title] = build(page)
         gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
         api.expose(service)  # first, so that its names are free
-        Events(service, controls, tabs, shell).bind(demo)
+        events = Events(service, controls, tabs, shell)
+        events.bind(demo)
+        outbox = Outbox()
+        Sharing(service, events.share, outbox).bind(demo, shell.shown, QUIET)
+        Compared(service, tabs["Compare"].parts, outbox).bind(places["Compare"], shell.drawn, QUIET)
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
     return demo, _launch_arguments(settings)
 
@@ -65,12 +73,13 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
         "css_paths": [theme.CSS, picker.CSS, tokens.CSS],
+        "head": theme.head(),
         "share": False,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,
         "show_error": False,
-        "max_file_size": settings.limits.upload_bytes,
+        "max_file_size": max(settings.limits.file_bytes, settings.limits.upload_bytes),
         "state_session_capacity": settings.limits.open_pages,  # by default ten thousand pages stay in memory
         "max_threads": 80,  # each open page that follows a job sleeps in one
         "footer_links": ["api"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
@@ -18,36 +17,12 @@ from ghostlab.ui import address, picks, present, probing, uploads
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.shell import FOLD_ON_PHONE, QUIET, Shell, Update
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.surveys import Surveys
 from ghostlab.ui.tabs.generate import ASKED, columns_of, lead_of
+from ghostlab.ui.tabs.share import Share
 from ghostlab.ui.tabs.view import Tab
-
-Update = dict[Any, Any]
-"""Component -> new value; what is left out stays as it is."""
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
-FOLD_ON_PHONE = """() => {
-  if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();
-}"""
-
-
-@dataclass(frozen=True)
-class Shell:
-    """The components that belong to no tab.
-
-    Attributes:
-        job: Id of the job that is watched.
-        shown: Id of the job whose result is shown; empty for the example.
-        drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
-        source: Which run is shown, for people.
-        status: How the watched job goes.
-    """
-
-    job: Component
-    shown: Component
-    drawn: Component
-    source: Component
-    status: Component
 
 
 class Events:
@@ -64,6 +39,7 @@ class Events:
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
         self.picker = tabs["Overview"].controls
+        self.share: Share = tabs["Overview"].parts
         self.mapper = tabs["Block map"].controls
         self.surveys = Surveys(service, self.mapper)
         self._first: Update | None = None
@@ -85,7 +61,8 @@ class Events:
         ]
         probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         presses += [("run", press) for press in probes]
-        for name, press in presses:
+        opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
+        for name, press in [*presses, ("run", opened)]:
             press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
             press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
@@ -155,6 +132,15 @@ class Events:
             config = self.sidebar.read(values)
             return self._started(self.service.survey(config, lengths, request.session_hash or ""))
 
+    def accept(self, data: bytes | None) -> Update:
+        """Fill the sidebar from a file, and show its result if it holds one."""
+        with told_to_user():
+            config, job_id = self.service.accept(data or b"")
+        if not job_id:
+            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+        update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
+        return update | ({self.shell.job: job_id} if job_id else {})
+
     def _started(self, job_id: str) -> Update:
         status = present.progress(self.service.jobs.view(job_id))
         return {self.shell.job: job_id, self.shell.status: status, **self._buttons(busy=True)}
@@ -197,7 +183,7 @@ class Events:
         """What a job's result changes on a page that shows ``last``."""
         update = self._generated(result, view)
         if last is not result:
-            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, example=False)}
+            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, False, view.kind)}
         if last is None or last.runs is not result.runs:
             update[self.shell.drawn] = view.id
         return update

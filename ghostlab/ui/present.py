@@ -36,7 +36,7 @@ def variants(result: RunResult) -> list[str]:
     return ["original", "pruned", *(run.label or run.method for run in result.runs)]
 
 
-def source(result: RunResult | None, example: bool) -> str:
+def source(result: RunResult | None, example: bool, kind: str = "run") -> str:
     """Which run is shown: its kind and its exact configuration."""
     if result is None:
         return '<div class="gl-source"><span class="gl-chip">No run yet</span> Press <b>Run</b>.</div>'
@@ -49,14 +49,14 @@ def source(result: RunResult | None, example: bool) -> str:
         f"seed {config.seed}",
     ]
     chip = '<span class="gl-chip gl-chip-example">Example run</span>' if example else ""
-    chip = chip or '<span class="gl-chip">Your run</span>'
+    chip = chip or f'<span class="gl-chip">{"From a file" if kind == "file" else "Your run"}</span>'
     line = " \N{MIDDLE DOT} ".join(map(escape, facts))
     return f'<div class="gl-source">{chip}<span>{line}</span></div>'
 
 
 def progress(view: JobView[object] | None) -> str:
     """What a job is doing, how far it is and how long is left; nothing when there is no job."""
-    if view is None:
+    if view is None or view.kind == "file":
         return ""
     share = min(max(view.fraction, 0.0), 1.0)
     bar = (

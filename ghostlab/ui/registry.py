@@ -35,10 +35,11 @@ def models(most: int | None = None) -> list[str]:
 
 
 def texts() -> list[str]:
-    """Built-in texts."""
+    """Built-in texts, then those of the papers, which come from the hub."""
     from ghostlab.text.corpora import CORPORA
+    from ghostlab.text.presets import PRESETS
 
-    return list(CORPORA)
+    return [*CORPORA, *PRESETS]
 
 
 def criteria() -> Mapping[str, CriterionOffer]:

@@ -18,7 +18,7 @@ from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text import uploads
 from ghostlab.text.corpora import load_text
-from ghostlab.ui import registry
+from ghostlab.ui import handed, registry
 from ghostlab.ui.laboratory import Laboratory
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
@@ -43,7 +43,10 @@ class Service:
     def __init__(self, settings: Settings, lab: Laboratory | None = None, example: Path = EXAMPLE) -> None:
         self.settings = settings
         self._lab = lab
-        self.jobs: JobStore[Finding] = JobStore(settings.limits.waiting_jobs, settings.limits.kept_results)
+        limits = settings.limits
+        self.jobs: JobStore[Finding] = JobStore(
+            limits.waiting_jobs, limits.kept_results, limits.kept_bytes, lambda found: found.weight()
+        )
         self.example = _load(RunResult.load, example)
         self.example_atlas = _load(Atlas.load, example / "atlas.json")
         self._owners: dict[str, str] = {}
@@ -159,21 +162,17 @@ class Service:
             if self.example is None:
                 raise ResultError("There is no result yet.", "Press Run first.")
             return self.example
-        found = self.found(shown)
-        if not isinstance(found, RunResult):
-            raise ResultError("That job is no run.", "Give the id of a run.")
-        return found
-
-    def found(self, job_id: str) -> Finding:
-        """What a job of any kind has found so far.
-
-        Raises:
-            ResultError: If it is nothing (any more).
-        """
-        view = self.jobs.view(job_id)
+        view = self.jobs.view(shown)
         if view is None or view.result is None:
-            raise ResultError("That result is no longer on this server.", "Press Run to compute it again.")
+            raise ResultError(self.gone(shown), "Press Run to compute it again.")
+        if not isinstance(view.result, RunResult):
+            raise ResultError("That job is no run.", "Give the id of a run.")
         return view.result
+
+    def gone(self, shown: str, what: str = "result") -> str:
+        """Why there is no result of this id (any more)."""
+        why = ": it made room for newer ones." if self.jobs.made_room(shown) else "."
+        return f"That {what} is no longer on this server{why}"
 
     def atlas(self, shown: str) -> Atlas:
         """What a survey of blocks found; the example for an empty id.
@@ -184,8 +183,19 @@ class Service:
         view = self.jobs.view(shown) if shown else None
         found = view.result if view else None if shown else self.example_atlas
         if not isinstance(found, Atlas):
-            raise ResultError("That block map is no longer on this server.", "Press Map the blocks again.")
+            raise ResultError(self.gone(shown, "block map"), "Press Map the blocks again.")
         return found
+
+    def accept(self, data: bytes) -> tuple[RunConfig, str]:
+        """Take in a file: its configuration, and the id of its result, empty if it holds none.
+
+        Raises:
+            GhostlabError: If it cannot be read; see :func:`ghostlab.ui.handed.read`.
+        """
+        found = handed.read(data, self.settings.limits.file_bytes)
+        if isinstance(found, RunConfig):
+            return found, ""
+        return found.config, self.jobs.put("file", found, found.config.to_query())
 
     def find(self, shown: str) -> RunResult | None:
         """As :meth:`result`, but ``None`` if there is none."""

@@ -6,7 +6,17 @@ from pathlib import Path
 
 import gradio as gr
 
+from ghostlab.plots import style
+
 CSS = Path(__file__).with_name("style.css")
+_WHEN_PLOTLY_COMES = """
+let plotly;
+Object.defineProperty(window, "Plotly", {
+  configurable: true,
+  get: () => plotly,
+  set: (given) => { plotly = given; ghostlabModebar(given); },
+});
+"""
 
 
 def _font(name: str) -> gr.themes.LocalFont:
@@ -46,3 +56,12 @@ def theme() -> gr.themes.Base:
         button_primary_background_fill_hover="*primary_500",
         button_primary_text_color="#ffffff",
     )
+
+
+def head() -> str:
+    """A script for the page's head that gives every figure its buttons, before the first one is drawn.
+
+    Gradio sets ``window.Plotly`` when the first figure comes into sight; nothing else tells of it.
+    """
+    script = style.MODEBAR.read_text(encoding="utf-8")
+    return f"<script>{script}\n{_WHEN_PLOTLY_COMES}</script>"

@@ -25,6 +25,7 @@ FIGURES = {
     "Operator": 9,
     "Spectrum & rank": 5,
     "Perplexity": 4,
+    "Compare": 8,
     "Block map": 2,
 }
 
@@ -203,6 +204,56 @@ def a_part_of_the_map_is_heard(page: Page) -> None:
     expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")
 
 
+def the_example_and_the_run_can_be_compared(page: Page) -> None:
+    """Both are listed; a click after sorting takes the row that is seen, and all of it can be exported."""
+    tab(page, "Compare")
+    cells = page.locator("#runs-table [role=gridcell]")
+    expect(cells.filter(has_text="Run 1").first).to_be_visible()
+    header = page.locator("#runs-table th", has_text="Perplexity")
+    header.hover()
+    header.get_by_label("Open cell menu").click()
+    page.get_by_role("menuitem", name="Sort ascending").click()
+    pruned = cells.filter(has_text="pruned").first
+    row = pruned.locator("xpath=..").inner_text().split()
+    pruned.click()
+    run = "Run 1" if "Run" in row else "Example"
+    expect(page.locator("#compare-second input")).to_have_value(f"{run}: pruned")
+    expect(page.locator("#verdict")).to_contain_text("pruned")
+    expect(page.locator("#pair-table")).to_contain_text("Nats per token")
+    with page.expect_download() as export:
+        page.locator("#compare-csv").click()
+    assert export.value.path().read_text(encoding="utf-8").startswith("no,run,model,cut,recovery,perplexity")
+
+
+def a_result_can_be_taken_along_and_brought_back(page: Page) -> None:
+    """Links, a report, an SVG of a figure, and the result's own file, which opens as a run of its own."""
+    tab(page, "Overview")
+    expect(page.locator("#run-link input")).to_have_value(page.url)
+    query = parse_qs(urlsplit(page.locator("#config-link input").input_value()).query)
+    assert query["drop"] == ["20:25"]
+    assert query["sequences"] == ["8"]
+    files = {}
+    for name in ("report", "result", "operators"):
+        with page.expect_download() as download:
+            page.locator(f"#get-{name}").click()
+        assert re.search(r"/[0-9a-f]{64}/ghostlab-", download.value.url), "not to be guessed"
+        files[name] = download.value.path().read_bytes()
+    assert b"plotly.js v" in files["report"]
+    assert len(files["operators"]) > 4 * 576**2
+    page.locator("#overview-perplexity .js-plotly-plot").hover()
+    with page.expect_download() as figure:
+        page.locator('#overview-perplexity [data-title="Download as SVG"]').click()
+    assert figure.value.path().read_bytes().startswith(b"<svg")
+    given = {"name": "result.json", "mimeType": "application/json", "buffer": files["result"]}
+    chooser = page.locator("input[type=file][accept*=json]")
+    chooser.set_input_files(given)
+    expect(page.locator("#source")).to_contain_text("From a file")
+    chooser.set_input_files({**given, "buffer": b"{}"})
+    expect(page.locator("[data-testid=toast-body]").first).to_contain_text("neither a result nor settings")
+    chooser.set_input_files({**given, "buffer": b'{"sequences": 9}'})
+    expect(page.locator("#sequences input")).to_have_value("9")
+
+
 def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Watched) -> None:
     page = open_example(watched, SMALL)
     expect(page.locator("#sequences input")).to_have_value("8")
@@ -230,8 +281,10 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     columns = page.locator("#columns article")
     expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
+    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
     a_block_map_is_computed(page)
+    the_example_and_the_run_can_be_compared(page)
     tab(page, "Generate")
     page.locator("#generate-prompt textarea").fill("Once upon a time")
     page.locator("#generate-format input").fill("raw")
@@ -244,7 +297,6 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(columns.nth(4)).to_contain_text("20 blocks share the original's prompt")
     expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
     expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
-    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
     link = page.url
     page.reload()
@@ -256,6 +308,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     assert page.url == link
     tab(page, "Block map")
     expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers")
+    a_result_can_be_taken_along_and_brought_back(page)
 
 
 def a_block_map_is_computed(page: Page) -> None:
@@ -287,6 +340,10 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     stranger.goto(watched.url)
     expect(stranger.locator("#source")).to_contain_text("Example run")
     expect(stranger.locator("#stop")).to_be_disabled()
+    tab(stranger, "Compare")
+    runs = stranger.locator("#runs-table [role=gridcell]")
+    expect(runs.filter(has_text="Example").first).to_be_visible()
+    expect(runs.filter(has_text="Run 1")).to_have_count(0)
     other.close()
 
     page.locator("#generate-stop").click()

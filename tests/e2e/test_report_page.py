@@ -36,6 +36,10 @@ def test_report_draws_every_figure_without_a_request(tmp_path: Path):
         assert page.locator(".figure[data-drawn]").count() < boxes.count()  # the rest waits until scrolled to
         boxes.last.scroll_into_view_if_needed()
         boxes.last.locator(".main-svg").first.wait_for()
+        boxes.last.hover()
+        with page.expect_download() as saved:
+            boxes.last.locator('[data-title="Download as SVG"]').click()
+        assert saved.value.path().read_bytes().startswith(b"<svg")
         page.emulate_media(media="print")
         page.evaluate("boxes.forEach(draw)")
         sizes = page.evaluate(

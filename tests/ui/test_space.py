@@ -6,6 +6,7 @@ SPACE_PYTHON names another interpreter for the app, for example one with require
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -56,14 +57,16 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         env["GHOSTLAB_CACHE"] = str(folder / "cache")
     log = folder / "log.txt"
     with log.open("wb") as out:
-        process = subprocess.Popen([PYTHON, "app.py"], cwd=ROOT, env=env, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [PYTHON, "app.py"], cwd=ROOT, env=env, stdout=out, stderr=out, start_new_session=True
+        )
         try:
             yield _client(f"http://127.0.0.1:{port}", process, log)
         except BaseException:
             print(log.read_text(encoding="utf-8"))
             raise
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGKILL)  # with the process that it forked
             process.wait(20)
     said = log.read_text(encoding="utf-8")
     only_gradios = said.count("is required to run hot-reloading")  # it misses the host's own package

@@ -17,19 +17,9 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
-    "atlas",
-    "config",
-    "cut",
-    "errors",
-    "generations",
-    "insights",
-    "probes",
-    "progress",
-    "records",
-    "results",
-    "settings",
-    "spec",
-}
+    "answers", "atlas", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
+    "records", "resampling", "results", "settings", "spec", "windowrule", "zeroshot",
+}  # fmt: skip
 ROAD = [
     "model",
     "text",
@@ -40,6 +30,7 @@ ROAD = [
     "evaluation",
     "plots",
     "report",
+    "bundle",
     "measure",
     "assembly",
     "steps",

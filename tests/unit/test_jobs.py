@@ -209,6 +209,25 @@ def test_a_job_that_gets_no_thread_fails_and_leaves_the_slot_free(monkeypatch: p
     assert finish(store, store.submit("run", "1", lambda _: "r")).state == "done"
 
 
+def test_results_are_bounded_by_bytes_and_parts_that_they_share_count_once() -> None:
+    parts = {"small": {1: 10}, "shared": {1: 10, 2: 70}, "again": {2: 70, 3: 10}, "huge": {9: 1000}}
+    store: JobStore[str] = JobStore(room=100, weigh=parts.__getitem__)
+    ids = {name: store.submit("run", name, lambda job, name=name: name) for name in ("small", "shared")}
+    for job_id in ids.values():
+        finish(store, job_id)
+    ids["again"] = store.put("file", "again", "about")
+    assert [store.view(ids[name]) is not None for name in ids] == [True, True, True]  # 90 bytes
+    assert store.view(ids["small"]) is not None  # looked at last
+    ids["huge"] = store.put("file", "huge")
+    assert [store.view(ids[name]) is not None for name in ids] == [False, False, False, True]
+    assert all(store.made_room(ids[name]) for name in ("small", "shared", "again"))
+    assert not store.made_room(ids["huge"])
+    assert not store.made_room("never was")
+    view = store.view(ids["huge"])
+    assert view is not None
+    assert (view.state, view.result, view.fraction) == ("done", "huge", 1.0)
+
+
 @pytest.mark.parametrize("ending", [ConfigError("x"), Cancelled(), None])
 def test_nothing_of_a_finished_job_is_held_but_its_result(ending: Exception | None) -> None:
     store: JobStore[str] = JobStore()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -9,8 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import boundary, catalog, operator, perplexity, selection, spectrum, style
+from ghostlab.comparison import sides
+from ghostlab.plots import boundary, catalog, operator, pairs, perplexity, selection, spectrum, style, windows
 from ghostlab.records import Metric, RankCurve, SelectionInfo
+from ghostlab.resampling import difference
 from tests.helpers.results import TILE, make_result, with_selection
 
 pytestmark = pytest.mark.unit
@@ -115,11 +118,24 @@ def test_gap_closed_shows_shares_and_holds_negative_ones(result):
 
 
 def test_window_differences_are_paired(result):
-    figure = perplexity.window_differences(result, "original")
+    figure = windows.window_differences(result, "original")
     ghost = next(trace for trace in figure.data if trace.name == "ghost")
     expected = np.subtract(result.runs[0].window_nll, result.baseline.original.window_nll)
     assert np.allclose(ghost.x, expected)
-    assert {trace.name for trace in figure.data} == {"pruned", "ghost", "affine"}
+    boxes = [trace for trace in figure.data if trace.type == "box"]
+    assert {trace.name for trace in boxes} == {"pruned", "ghost", "affine"}
+    mean = next(trace for trace in figure.data if trace.name == "mean of ghost")
+    found = difference(result.runs[0].window_nll, result.baseline.original.window_nll)
+    assert mean.x[0] == pytest.approx(expected.mean())
+    assert mean.x[0] + mean.error_x.array[0] == pytest.approx(found.high)
+    assert mean.x[0] - mean.error_x.arrayminus[0] == pytest.approx(found.low)
+
+
+def test_window_distribution_shows_the_perplexity_of_every_window(result):
+    figure = windows.window_distribution(result)
+    assert np.allclose(np.log(figure.data[2].x), result.runs[0].window_nll)
+    assert [trace.name for trace in figure.data] == ["original", "pruned", "ghost", "affine"]
+    assert figure.layout.xaxis.type == "log"
 
 
 def test_by_position_is_a_running_mean_that_keeps_the_level(result):
@@ -326,3 +342,28 @@ def test_nan_never_breaks_a_figure(result):
         assert section.panels
     figure = perplexity.perplexity(replace(result, runs=[broken]))
     assert all(math.isfinite(end) for end in figure.layout.xaxis.range)
+
+
+def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result):
+    pruned, ghost, affine = sides(result)
+    assert [trace.name for trace in pairs.bars(ghost, affine).data if trace.type == "bar"] == [
+        "original", "pruned", "ghost", "affine",
+    ]  # fmt: skip
+    assert list(bars(pairs.bars(pruned, ghost))) == ["original", "pruned", "ghost"]
+    other = sides(make_result(seed=3), "other")[1]
+    assert list(bars(pairs.bars(ghost, other))) == [
+        "original", "original for other: ghost", "pruned for ghost", "ghost",
+        "pruned for other: ghost", "other: ghost",
+    ]  # fmt: skip
+    assert pairs.by_window(ghost, other).layout.annotations[0].text.startswith("They were not measured")
+    shifts = pairs.by_window(ghost, affine).data[0]
+    assert np.allclose(shifts.x, np.subtract(ghost.run.window_nll, affine.run.window_nll))
+
+
+def test_panels_of_two_sides_have_words_and_a_figure_each_whatever_they_lack(result):
+    every = [*sides(result), *sides(make_result(("drop",), blocks=3, seed=2), "other")]
+    for one, other in [*itertools.pairwise(every), (every[-1], every[0]), (every[1], every[1])]:
+        panels = pairs.panels(one, other)
+        assert tuple(panel.title for panel in panels) == pairs.TITLES
+        assert all(panel.sentence.endswith(".") and "nan" not in panel.sentence for panel in panels)
+        assert all(len(panel.figures) == 1 for panel in panels)

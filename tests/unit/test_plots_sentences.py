@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
+from ghostlab.comparison import sides
 from ghostlab.plots import formats, sentences
 from ghostlab.records import Metric, RankCurve
 from tests.helpers.results import make_result, with_selection
@@ -126,7 +128,42 @@ def test_windows_count_the_wins():
     text = sentences.window_differences(replace(result, runs=[replace(result.runs[0], window_nll=shifted)]))
     assert text == (
         "ghost needs 0.719 nats per token fewer than the pruned model on average "
-        "and is better on 13 of 16 windows."
+        "(95 % interval 0.438 to 1.00) and is better on 13 of 16 windows."
+    )
+
+
+def test_a_difference_is_real_chance_or_cannot_be_told():
+    result = make_result()
+    _, ghost, affine = sides(result)
+    nll = ghost.run.window_nll
+
+    def against(shifts):
+        window_nll = [value + shift for value, shift in zip(nll, shifts, strict=True)]
+        return replace(affine, run=replace(affine.run, window_nll=window_nll))
+
+    real = sentences.verdict(against([0.1, 0.2] * 8), ghost)
+    assert real.startswith("ghost needs 0.150 nats per token fewer than affine: its perplexity is ")
+    assert "the difference is real on this text" in real
+    assert "16 paired windows" in real
+    for ends in (
+        (ghost, against([0.1, -0.1] * 7 + [0.1, 0.1])),
+        (against([0.1, -0.1] * 7 + [0.1, 0.1]), ghost),
+    ):
+        assert "that may be chance" in sentences.verdict(*ends)
+    assert sentences.verdict(ghost, ghost) == "ghost and ghost score the same on every window."
+    other = sides(make_result(seed=3))[1]
+    text = sentences.verdict(ghost, other)
+    assert "not measured on the same windows" in text
+    assert "but not the same ones" in text
+
+
+def test_windows_spread_from_easy_to_hard():
+    text = sentences.window_distribution(make_result())
+    assert text.startswith("The original's perplexity goes from ")
+    assert "most on window " in text
+    runner_up = sentences.window_differences(make_result())
+    assert re.search(
+        r"it beats affine on \d+, by [\d.]+ nats on average, which (is more than|could be) chance", runner_up
     )
 
 
@@ -252,7 +289,8 @@ def test_no_sentence_fails_on_nothing(result):
     for runs in ([], [bare]):
         partial = replace(result, runs=runs)
         told = [
-            getattr(sentences, name)(partial) for name in ("gap_closed", "by_position", "window_differences")
+            getattr(sentences, name)(partial)
+            for name in ("gap_closed", "by_position", "window_differences", "window_distribution")
         ]
         told += [
             getattr(sentences, name)(runs)

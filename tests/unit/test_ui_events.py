@@ -17,9 +17,10 @@ from ghostlab.settings import Settings
 from ghostlab.ui import events as events_module
 from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.events import Events, Shell
+from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service import Service
+from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
 from ghostlab.ui.tabs.panels import Choice

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import pytest
+from fastapi.testclient import TestClient
+from gradio.routes import App
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
@@ -19,6 +22,7 @@ from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
 from ghostlab.ui import controls, explain, offers, registry, sidebar, theme
 from ghostlab.ui.app import build_app
+from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.tabs.generate import columns_of
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -43,16 +47,10 @@ def bar() -> sidebar.Sidebar:
 def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
     parts = built[0].config["components"]
     tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
-    names = [
-        "Overview",
-        "Boundary error",
-        "Operator",
-        "Spectrum & rank",
-        "Generate",
-        "Perplexity",
+    assert tabs == [
+        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Compare",
         "Block map",
-    ]
-    assert tabs == names
+    ]  # fmt: skip
 
 
 def test_every_input_and_figure_is_labelled(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
@@ -79,6 +77,23 @@ def test_only_the_api_is_public_and_nothing_leaves_the_machine(
     css = theme.CSS.read_text(encoding="utf-8") + theme.theme()._get_theme_css()
     assert re.findall(r"https?://(?!www\.w3\.org)", css) == []
     assert theme.theme()._stylesheets == []
+
+
+def test_a_file_made_for_one_visitor_is_served_to_nobody_by_its_path(
+    built: tuple[gr.Blocks, dict[str, Any]],
+) -> None:
+    def write(folder: Path) -> Path:
+        path = folder / "secret.txt"
+        path.write_text("secret", encoding="utf-8")
+        return path
+
+    box = Outbox()
+    path = box.make(write)
+    server = TestClient(App.create_app(built[0]))
+    for wanted in (path, path.parent, path.parent.parent):
+        assert server.get(f"/gradio_api/file={wanted}").status_code == 403
+    cached = Path(gr.DownloadButton().move_resource_to_block_cache(path) or "")
+    assert re.fullmatch(r"[0-9a-f]{64}", cached.parent.name), "named after its content"
 
 
 def test_the_stylesheet_knows_every_class_that_is_used() -> None:

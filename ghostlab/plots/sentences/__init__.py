@@ -3,6 +3,7 @@
 Plain text, one function per figure under the figure's name; never boilerplate and never an exception.
 """
 
+from ghostlab.plots.sentences.kinds import by_kind
 from ghostlab.plots.sentences.operators import (
     cumulative_energy,
     eigenvalues,
@@ -29,10 +30,11 @@ from ghostlab.plots.sentences.scores import (
     position_error,
     relative_error,
     selection,
-    window_differences,
 )
+from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
 __all__ = [
+    "by_kind",
     "by_position",
     "channel_error",
     "cumulative_energy",
@@ -54,5 +56,7 @@ __all__ = [
     "state_plane",
     "strengths",
     "symmetry_cost",
+    "verdict",
     "window_differences",
+    "window_distribution",
 ]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ghostlab.plots import boundary, style
-from ghostlab.plots import perplexity as figures
 from ghostlab.plots.formats import change, number, percent, plural, points
 from ghostlab.plots.selection import chosen
 from ghostlab.records import BoundaryReport, Metric, RecoveryRun, SelectionInfo
@@ -38,13 +37,13 @@ def _cost(result: RunResult) -> str:
 
 def _recovery(result: RunResult) -> str:
     pruned, original = result.baseline.pruned.perplexity, result.baseline.original.perplexity
-    ranked = _ranked(result.runs)
-    if not ranked:
+    rows = ranked(result.runs)
+    if not rows:
         return "; no recovery was fitted." if not result.runs else "; no recovery gives a finite perplexity."
-    name, best = ranked[0]
+    name, best = rows[0]
     value = number(best.perplexity.value)
     if best.perplexity.value >= pruned.value:
-        if len(ranked) == 1:
+        if len(rows) == 1:
             return f"; {name} does not help: it ends at {value}."
         return f"; no recovery helps, and the best, {name}, ends at {value}."
     if pruned.value <= original.value:
@@ -52,20 +51,20 @@ def _recovery(result: RunResult) -> str:
     beyond = ", below the original" if best.perplexity.value < original.value else ""
     gain = f", closing {percent(best.gap_closed)} of the gap in log-likelihood"
     closing = gain if math.isfinite(best.gap_closed) and not beyond else beyond
-    return f"; {name} brings it back to {value}{closing}{_runner_up(ranked)}."
+    return f"; {name} brings it back to {value}{closing}{_runner_up(rows)}."
 
 
-def _runner_up(ranked: list[Named]) -> str:
-    if len(ranked) < 2:
+def _runner_up(rows: list[Named]) -> str:
+    if len(rows) < 2:
         return ""
-    (best_name, best), (name, second) = ranked[:2]
+    (best_name, best), (name, second) = rows[:2]
     text = f"; next comes {name} with {number(second.perplexity.value)}"
     if overlap(best.perplexity, second.perplexity):
         text += f" (the 95 % intervals of {best_name} and {name} overlap)"
     return text
 
 
-def _ranked(runs: Sequence[RecoveryRun]) -> list[Named]:
+def ranked(runs: Sequence[RecoveryRun]) -> list[Named]:
     """Name and recovery, best perplexity first; those that are not finite left out."""
     named = [(role.name, run) for role, run in zip(style.roles(runs), runs, strict=True)]
     known = [(name, run) for name, run in named if math.isfinite(run.perplexity.value)]
@@ -104,34 +103,12 @@ def by_position(result: RunResult) -> str:
         f"Dropping costs {number(first)} nats per token in the first quarter of the window "
         f"and {number(last)} in the last"
     )
-    ranked = [(name, run) for name, run in _ranked(result.runs) if len(run.position_nll) == original.size]
-    if not ranked:
+    rows = [(name, run) for name, run in ranked(result.runs) if len(run.position_nll) == original.size]
+    if not rows:
         return f"{text}."
-    name, best = ranked[0]
+    name, best = rows[0]
     left = (np.asarray(best.position_nll) - original)[-quarter:].mean()
     return f"{text}; {name} leaves {number(left)} of these."
-
-
-def window_differences(result: RunResult, reference: figures.Reference = "pruned") -> str:
-    """On how many windows the best recovery beats the reference, and the runner-up."""
-    ranked = [(name, run) for name, run in _ranked(result.runs) if run.window_nll]
-    if not ranked:
-        return "No recovery was measured window by window."
-    name, best = ranked[0]
-    shifts = figures.paired_differences(result, best, reference)
-    if not shifts.size:
-        return f"The windows of {name} and of the {reference} model cannot be paired."
-    wins, total = int((shifts < 0).sum()), plural(len(shifts), "window")
-    mean = float(shifts.mean())
-    side = "fewer" if mean < 0 else "more"
-    text = (
-        f"{name} needs {number(abs(mean))} nats per token {side} than the {reference} model on average "
-        f"and is better on {wins} of {total}"
-    )
-    if len(ranked) < 2 or len(ranked[1][1].window_nll) != len(best.window_nll):
-        return f"{text}."
-    beaten = int((np.asarray(best.window_nll) < np.asarray(ranked[1][1].window_nll)).sum())
-    return f"{text}; it beats {ranked[1][0]} on {beaten}."
 
 
 def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> str:

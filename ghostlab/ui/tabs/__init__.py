@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ghostlab.ui.tabs import atlas, boundary, generate, operator, overview, perplexity, spectrum
+from ghostlab.ui.tabs import atlas, boundary, compare, generate, operator, overview, perplexity, spectrum
 from ghostlab.ui.tabs.view import Build
 
 TABS: dict[str, Build] = {
@@ -12,5 +12,6 @@ TABS: dict[str, Build] = {
     "Spectrum & rank": spectrum.build,
     "Generate": generate.build,
     "Perplexity": perplexity.build,
+    "Compare": compare.build,
     "Block map": atlas.build,
 }

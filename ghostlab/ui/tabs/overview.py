@@ -1,9 +1,8 @@
-"""Overview: the headline numbers, perplexity with intervals, the table, and how to run it again."""
+"""Overview: the headline numbers, perplexity with intervals, the table, and what to take along."""
 
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -15,7 +14,7 @@ from ghostlab.plots import perplexity, sentences, style
 from ghostlab.records import Metric, RecoveryRun
 from ghostlab.results import RunResult
 from ghostlab.ui import present
-from ghostlab.ui.tabs import scores
+from ghostlab.ui.tabs import scores, share
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _COLUMNS = {
@@ -33,16 +32,15 @@ _COLUMNS = {
 _LEGEND = (
     "Measured on held-out text; low to high is the 95 % bootstrap interval. KL divergence and top-1 "
     "agreement are against the original; *explained* is the share of the dropped blocks' effect on the state "
-    "that is restored; *added* counts the operator's parameters. Click a column to sort."
+    "that is restored; *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a column "
+    "sorts."
 )
 _WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
-_LONGEST_LINK = 2000
-"""Characters; pasted text makes longer ones, which browsers and servers cut off."""
 _SHARES = ["Top-1", "Gap closed", "Explained"]
 
 
 def build(_: Page) -> Tab:
-    """Cards, figure, table, warnings, command and link."""
+    """Cards, figure, table, warnings, command, links and files."""
     cards = gr.HTML(elem_id="cards")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="lead")
     warnings = gr.HTML(elem_id="warnings")
@@ -57,17 +55,7 @@ def build(_: Page) -> Tab:
         max_height=420,
     )
     choice = scores.build()
-    command = gr.Code(
-        language=None,
-        label="The same run on the command line",
-        interactive=False,
-        buttons=["copy"],
-        elem_id="command",
-        lines=1,
-        wrap_lines=True,
-        show_line_numbers=False,
-    )
-    link = gr.HTML(elem_id="link")
+    taken = share.build()
 
     def render(result: RunResult) -> list[Any]:
         return [
@@ -81,16 +69,8 @@ def build(_: Page) -> Tab:
 
     figures = [cards, lead, warnings, plot, table, *choice.components]
     controls = {"take": choice.take, "clicked": choice.clicked}
-    return Tab(Outputs(figures, render), Outputs([command, link], _again), controls)
-
-
-def _again(result: RunResult) -> list[Any]:
-    query = result.config.to_query()
-    link = (
-        f'<p class="gl-foot"><a href="?{escape(query, quote=True)}" target="_blank" rel="noopener">'
-        "Open this configuration in a fresh page</a> (a link that works on any Ghostlab)</p>"
-    )
-    return [result.config.to_command(), link if len(query) < _LONGEST_LINK else ""]
+    words = Outputs([taken.command], lambda result: [result.config.to_command()])
+    return Tab(Outputs(figures, render), words, controls, taken)
 
 
 def headline(result: RunResult) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 
 from ghostlab.plots import perplexity as figures
-from ghostlab.plots import sentences
+from ghostlab.plots import sentences, windows
+from ghostlab.plots.kinds import by_kind
 from ghostlab.results import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
@@ -24,13 +25,16 @@ def _panel(
 
 
 PANELS = [
-    _panel("Perplexity on held-out text", figures.perplexity, sentences.perplexity),
     _panel("Share of the gap closed", figures.gap_closed, sentences.gap_closed),
-    _panel("Window by window", figures.window_differences, sentences.window_differences),
+    _panel(
+        "Against the pruned model, window by window", windows.window_differences, sentences.window_differences
+    ),
+    _panel("Hard and easy windows", windows.window_distribution, sentences.window_distribution),
     _panel("By position in the window", figures.by_position, sentences.by_position),
+    _panel("By kind of token", by_kind, sentences.by_kind),
 ]
 
 
 def build(page: Page) -> Tab:
-    """Four figures on likelihood."""
+    """Five figures on likelihood."""
     return panels.build(page, "perplexity", PANELS)

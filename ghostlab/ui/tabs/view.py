@@ -27,11 +27,13 @@ class Tab:
         figures: What depends on the measured figures alone: sent once per run.
         words: What may change when only the generated text does.
         controls: Components that the app itself wires, by name.
+        parts: The same for a tab that has a record of its own for them.
     """
 
     figures: Outputs
     words: Outputs = field(default_factory=Outputs)
     controls: Mapping[str, Component] = field(default_factory=dict)
+    parts: Any = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,147 @@
+"""The files of a result for taking along: report, JSON, tables, operators, and all of them in one archive."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ghostlab.errors import ResultError
+from ghostlab.plots.perplexity import variants
+from ghostlab.plots.style import roles
+from ghostlab.report import write_report
+from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_README = """Files of a Ghostlab run.
+
+report.html            every figure, interactive; opens in a browser without a network
+result.json            everything measured; 'ghostlab run --config result.json' repeats the run
+operators.safetensors  the fitted maps (absent when this result was stored without them)
+figures.csv            every variant with every metric, its interval, and what was fitted
+windows.csv            nats per token of every variant in every held-out window
+positions.csv          nats per token by position in the window, and the share of the gap left there
+channels.csv           share of the gap left in each channel
+ranks.csv              explained share of the gap against the rank kept, per dropped block
+
+The same run:
+{command}
+"""
+
+
+def tables(result: RunResult) -> dict[str, pd.DataFrame]:
+    """File name -> table, numbers at full precision."""
+    import pandas as pd
+
+    likelihood = {role.name: scores for role, scores in variants(result)}
+    fitted = {role.name: run for role, run in zip(roles(result.runs), result.runs, strict=True)}
+    windows = {name: scores.window_nll for name, scores in likelihood.items()}
+    positions: dict[str, Sequence[float | None]] = {name: s.position_nll for name, s in likelihood.items()}
+    for name, run in fitted.items():
+        positions[f"{name}, share of the gap left"] = run.boundary.position_error
+    channels = {name: run.boundary.channel_error for name, run in fitted.items()}
+    return {
+        "figures.csv": result.to_frame(),
+        "windows.csv": _columns("window", windows),
+        "positions.csv": _columns("position", positions),
+        "channels.csv": _columns("channel", channels),
+        "ranks.csv": pd.DataFrame(_ranks(result)),
+    }
+
+
+def _columns(index: str, columns: Mapping[str, Sequence[float | None]]) -> pd.DataFrame:
+    """Columns of unequal length side by side, numbered from 0."""
+    import pandas as pd
+
+    rows = zip_longest(*columns.values())
+    frame: pd.DataFrame = pd.DataFrame(rows, columns=list(columns))
+    frame.insert(0, index, range(len(frame)))
+    return frame
+
+
+def _ranks(result: RunResult) -> list[dict[str, object]]:
+    return [
+        {
+            "recovery": role.name,
+            "block": f"{report.block[0]}:{report.block[1]}",
+            "factorisation": kind,
+            "rank": rank,
+            "explained": curve.explained[place],
+            "explained_train": curve.explained_train[place],
+        }
+        for role, run in zip(roles(result.runs), result.runs, strict=True)
+        for report in run.operators
+        for kind, curve in (("truncated SVD", report.truncated_svd), ("reduced rank", report.reduced_rank))
+        if curve is not None
+        for place, rank in enumerate(curve.ranks)
+    ]
+
+
+def _report(result: RunResult, path: Path) -> None:
+    write_report(result, path)
+
+
+def _json(result: RunResult, path: Path) -> None:
+    path.write_text(json.dumps(result.to_dict(), allow_nan=False), encoding="utf-8")
+
+
+def _operators(result: RunResult, path: Path) -> None:
+    if not result.operators:
+        raise ResultError(
+            "This result was stored without its operators.", "Press Run to fit them again, then download."
+        )
+    from safetensors.torch import save_file
+
+    save_file({name: tensor.contiguous() for name, tensor in result.operators.items()}, path)
+
+
+def _tables(result: RunResult, path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add_tables(result, archive)
+
+
+def _add_tables(result: RunResult, archive: zipfile.ZipFile) -> None:
+    for name, table in tables(result).items():
+        archive.writestr(name, table.to_csv(index=False))
+
+
+def _everything(result: RunResult, path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", _README.format(command=result.config.to_command()))
+        for name in ("report.html", RESULT_FILE, *([OPERATOR_FILE] if result.operators else [])):
+            part = path.with_name(name)
+            FILES[name](result, part)
+            archive.write(part, name)
+            part.unlink()
+        _add_tables(result, archive)
+
+
+FILES: Mapping[str, Callable[[RunResult, Path], None]] = {
+    "report.html": _report,
+    RESULT_FILE: _json,
+    "tables.zip": _tables,
+    OPERATOR_FILE: _operators,
+    "everything.zip": _everything,
+}
+"""Name of a file -> what writes it."""
+
+
+def write(result: RunResult, name: str, folder: Path) -> Path:
+    """Write the file ``name`` of :data:`FILES` into ``folder``, an existing folder of its own.
+
+    The file is called after the run, so that downloads of several runs lie side by side.
+
+    Raises:
+        ResultError: If the result does not hold what the file is made of, or the disk is full.
+    """
+    path = folder / f"ghostlab-{result.config.key}-{name}"
+    try:
+        FILES[name](result, path)
+    except OSError as error:
+        raise ResultError(f"{name} could not be written: {error.strerror}.") from error
+    return path

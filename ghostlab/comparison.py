@@ -1,0 +1,220 @@
+"""Two recoveries, of one run or of two, figure by figure, and whether they differ by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ghostlab.records import BoundaryReport, Metric, RecoveryRun
+from ghostlab.resampling import Array, difference, paired
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ghostlab.results import RunResult
+
+FEWEST_WINDOWS = 5
+"""A bootstrap of fewer windows says nothing about chance."""
+SAME = 0.05
+"""Nats per token by which the original may differ on the same window when its weights are rounded otherwise;
+different windows of one text are an order of magnitude further apart."""
+Kind = Literal["number", "share", "count"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One recovery with the run that it belongs to.
+
+    Attributes:
+        name: What it is called here.
+        result: The run.
+        run: The recovery; plain dropping too is one, see :func:`sides`.
+    """
+
+    name: str
+    result: RunResult
+    run: RecoveryRun
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One figure of both sides and ``one - other``, with its paired 95 % interval where there can be one."""
+
+    figure: str
+    kind: Kind
+    one: float | None
+    other: float | None
+    difference: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def sides(result: RunResult, name: str = "") -> list[Side]:
+    """Plain dropping and every recovery of a run; ``name`` goes before theirs."""
+    before = f"{name}: " if name else ""
+    runs = [_dropping(result), *result.runs]
+    return [Side(before + (run.label or run.method), result, run) for run in runs]
+
+
+def _dropping(result: RunResult) -> RecoveryRun:
+    """The pruned model as a recovery that does nothing: by definition it explains and closes nothing."""
+    scores = result.baseline.pruned
+    return RecoveryRun(
+        method="drop",
+        label="pruned",
+        rank=None,
+        ridge=None,
+        parameters_added=0,
+        perplexity=scores.perplexity,
+        bits_per_byte=scores.bits_per_byte,
+        kl=scores.kl,
+        top1_agreement=scores.top1_agreement,
+        window_nll=scores.window_nll,
+        position_nll=scores.position_nll,
+        agreement=scores.agreement,
+        boundary=BoundaryReport(0.0, None, nan, nan, 0.0),
+    )
+
+
+def same_windows(one: RunResult, other: RunResult) -> bool:
+    """Whether two runs measured the same model on the same held-out windows.
+
+    What the original scored on every window tells it: a text may change under the same name.
+    """
+    described = [(r.model.name, r.text.held_out_tokens, r.text.length, r.text.bos) for r in (one, other)]
+    first, second = (r.baseline.original.window_nll for r in (one, other))
+    if described[0] != described[1] or not first or len(first) != len(second):
+        return False
+    return bool(np.allclose(first, second, rtol=0.0, atol=SAME))
+
+
+def likelihood(one: Side, other: Side) -> Metric | None:
+    """Nats per token that ``one`` needs more than ``other``, with the paired interval.
+
+    ``None`` when they were not measured on the same windows.
+    """
+    return _paired(one, other, lambda a, b, *_: a - b)
+
+
+def _paired(one: Side, other: Side, statistic: Callable[..., Array]) -> Metric | None:
+    """``statistic(one, other, pruned of one, pruned of other, original)`` of mean log-likelihoods."""
+    pruned = [side.result.baseline.pruned.window_nll for side in (one, other)]
+    series = [one.run.window_nll, other.run.window_nll, *pruned, one.result.baseline.original.window_nll]
+    if not same_windows(one.result, other.result) or len({len(each) for each in series}) > 1:
+        return None
+    return paired(statistic, series)
+
+
+def _perplexity(one: Array, other: Array, *_: Array) -> Array:
+    return np.asarray(_exp(one) - _exp(other))
+
+
+def _exp(nll: Array) -> Array:
+    return np.asarray(np.exp(np.minimum(nll, 700.0)))  # finite even for a destroyed model
+
+
+def _closed(one: Array, other: Array, pruned: Array, pruned_other: Array, original: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = (pruned - one) / (pruned - original), (pruned_other - other) / (pruned_other - original)
+    return np.asarray(shares[0] - shares[1])
+
+
+def _window_means(one: Side, other: Side, name: str) -> Metric | None:
+    """Difference of the means of a figure that agreement keeps for every window."""
+    series = [getattr(side.run.agreement, name, []) for side in (one, other)]
+    if not same_windows(one.result, other.result) or not series[0] or len(series[0]) != len(series[1]):
+        return None
+    return difference(series[0], series[1])
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """How a figure is read, and how its difference follows from windows where it does.
+
+    ``paired`` is a function of mean log-likelihoods, ``windows`` a list of :class:`Agreement`.
+    """
+
+    name: str
+    kind: Kind
+    value: Callable[[Side], float | None]
+    paired: Callable[..., Array] | None = None
+    windows: str = ""
+
+
+_FIGURES = (
+    _Figure("Perplexity", "number", lambda s: s.run.perplexity.value, _perplexity),
+    _Figure("Nats per token", "number", lambda s: _mean(s.run.window_nll), lambda a, b, *_: a - b),
+    _Figure("Gap closed", "share", lambda s: s.run.gap_closed, _closed),
+    _Figure("Bits per byte", "number", lambda s: s.run.bits_per_byte.value),
+    _Figure("KL to the original", "number", lambda s: s.run.kl.value, windows="window_kl"),
+    _Figure("Top-1 agreement", "share", lambda s: s.run.top1_agreement.value, windows="window_top1"),
+    _Figure("Top-5 agreement", "share", lambda s: _top5(s.run), windows="window_top5"),
+    _Figure("Explained (all)", "share", lambda s: s.run.boundary.explained),
+    _Figure("Explained (ordinary)", "share", lambda s: s.run.boundary.explained_ordinary),
+    _Figure("Explained (fitted on)", "share", lambda s: s.run.boundary.explained_train),
+    _Figure("Relative error", "share", lambda s: s.run.boundary.relative_error),
+    _Figure("Parameters dropped", "count", lambda s: s.result.model.parameters_dropped),
+    _Figure("Parameters added", "count", lambda s: s.run.parameters_added),
+    _Figure("Blocks dropped", "count", lambda s: len(s.result.cut.dropped)),
+)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _top5(run: RecoveryRun) -> float | None:
+    return None if run.agreement is None else run.agreement.top5_agreement.value
+
+
+def differences(one: Side, other: Side) -> list[Difference]:
+    """Every figure of both sides; paired intervals where both were measured on the same windows."""
+    return [_difference(figure, one, other) for figure in _FIGURES]
+
+
+def _difference(figure: _Figure, one: Side, other: Side) -> Difference:
+    ours, theirs = (_known(figure.value(side)) for side in (one, other))
+    if ours is None or theirs is None:
+        return Difference(figure.name, figure.kind, ours, theirs, None)
+    interval = _paired(one, other, figure.paired) if figure.paired else None
+    if figure.windows:
+        interval = _window_means(one, other, figure.windows)
+    ends = (None, None) if interval is None else (_known(interval.low), _known(interval.high))
+    return Difference(figure.name, figure.kind, ours, theirs, ours - theirs, *ends)
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and np.isfinite(value) else None
+
+
+def table(rows: Iterable[tuple[str, Side]]) -> pd.DataFrame:
+    """One row per side under the name of its run, all figures as plain numbers; numbered from 1."""
+    import pandas as pd
+
+    frame: pd.DataFrame = pd.DataFrame(
+        [{"no": number, "run": name, **_row(side)} for number, (name, side) in enumerate(rows, 1)]
+    )
+    return frame
+
+
+def _row(side: Side) -> dict[str, Any]:
+    result, run = side.result, side.run
+    return {
+        "model": result.model.name,
+        "cut": ",".join(f"{start}:{stop}" for start, stop in result.cut.blocks),
+        "recovery": run.label or run.method,
+        "perplexity": run.perplexity.value,
+        "perplexity_low": run.perplexity.low,
+        "perplexity_high": run.perplexity.high,
+        "gap_closed": run.gap_closed,
+        "kl": run.kl.value,
+        "top1_agreement": run.top1_agreement.value,
+        "explained_ordinary": run.boundary.explained_ordinary,
+        "parameters_added": run.parameters_added,
+        "text": result.text.held_out,
+        "windows": len(run.window_nll),
+    }

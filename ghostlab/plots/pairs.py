@@ -1,0 +1,145 @@
+"""Figures of two recoveries drawn into one: the first side always in the first colour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from ghostlab.comparison import Side, same_windows
+from ghostlab.plots import boundary, perplexity, sentences, spectrum, style, windows
+from ghostlab.plots.catalog import Panel
+from ghostlab.plots.formats import change, number
+from ghostlab.plots.style import Role
+from ghostlab.records import Metric, RecoveryRun
+
+
+def panels(one: Side, other: Side) -> list[Panel]:
+    """Likelihood, restored state and spectrum of both sides, in a fixed order."""
+    runs = [replace(side.run, label=side.name) for side in (one, other)]
+    made = [
+        Panel("Perplexity", _ends(one, other), [bars(one, other)]),
+        Panel("Window by window", _windows(one, other), [by_window(one, other)]),
+        Panel("By position in the window", _positions(one, other), [by_position(one, other)]),
+    ]
+    drawn = (
+        ("Explained share of the gap", boundary.explained, sentences.explained),
+        ("Error per channel", boundary.channel_error, sentences.channel_error),
+        ("Error per position", boundary.position_error, sentences.position_error),
+        ("Singular values", spectrum.singular_values, sentences.singular_values),
+        ("What a lower rank explains", spectrum.rank_curve, sentences.rank_curve),
+    )
+    return [*made, *(_both(title, runs, figure, words) for title, figure, words in drawn)]
+
+
+TITLES = (
+    "Perplexity",
+    "Window by window",
+    "By position in the window",
+    "Explained share of the gap",
+    "Error per channel",
+    "Error per position",
+    "Singular values",
+    "What a lower rank explains",
+)
+"""Of :func:`panels`, for whoever must lay them out before there is anything to compare."""
+
+
+def _both(
+    title: str,
+    runs: list[RecoveryRun],
+    figure: Callable[[list[RecoveryRun]], go.Figure],
+    words: Callable[[list[RecoveryRun]], str],
+) -> Panel:
+    return Panel(title, words(runs), [figure(runs)])
+
+
+def bars(one: Side, other: Side) -> go.Figure:
+    """Perplexity of both, and of the original and the pruned model of each; what they share is drawn once."""
+    return perplexity.bars(_rows(one, other))
+
+
+def _rows(one: Side, other: Side) -> list[tuple[Role, Metric]]:
+    """Look and perplexity from top to bottom."""
+    roles = style.roles([replace(side.run, label=side.name) for side in (one, other)])
+    base = [side.result.baseline for side in (one, other)]
+    shared = same_windows(one.result, other.result)
+    one_cut = shared and base[0].pruned.window_nll == base[1].pruned.window_nll
+    rows = [(style.ORIGINAL, base[0].original.perplexity)]
+    if not shared:
+        rows.append((_named(style.ORIGINAL, other), base[1].original.perplexity))
+    if one_cut and "drop" not in (one.run.method, other.run.method):
+        rows.append((style.PRUNED, base[0].pruned.perplexity))
+    for side, role, baseline in zip((one, other), roles, base, strict=True):
+        if not one_cut and side.run.method != "drop":
+            rows.append((_named(style.PRUNED, side), baseline.pruned.perplexity))
+        rows.append((role, side.run.perplexity))
+    return rows
+
+
+def _named(role: Role, side: Side) -> Role:
+    return replace(role, name=f"{role.name} for {side.name}")
+
+
+def _ends(one: Side, other: Side) -> str:
+    """How the two perplexities compare."""
+    low, high = sorted((one, other), key=lambda side: side.run.perplexity.value)
+    least, most = low.run.perplexity.value, high.run.perplexity.value
+    if not (math.isfinite(most) and least > 0):
+        return "A perplexity is not a number."
+    if most / least < 1.001:
+        return f"Those of {low.name} and {high.name} differ by less than 0.1 %."
+    ends = f"{number(most)} against {number(least)}"
+    return f"That of {high.name} exceeds that of {low.name} {change(most / least)}: {ends}."
+
+
+def _paired(one: Side, other: Side) -> bool:
+    return same_windows(one.result, other.result) and len(one.run.window_nll) == len(other.run.window_nll)
+
+
+def by_window(one: Side, other: Side) -> go.Figure:
+    """What the first needs more than the second in every window, with mean and paired interval."""
+    if not _paired(one, other):
+        return style.empty("They were not measured on the same windows.")
+    shifts = np.subtract(one.run.window_nll, other.run.window_nll)
+    role = style.roles([replace(one.run, label=one.name)])[0]
+    return windows.shifts_figure([(role, shifts)], f"nats per token above {other.name}", other.name)
+
+
+def _windows(one: Side, other: Side) -> str:
+    if not _paired(one, other):
+        return "Windows cannot be paired."
+    shifts = np.subtract(one.run.window_nll, other.run.window_nll)
+    wins = int((shifts < 0).sum())
+    return f"{one.name} is better than {other.name} on {wins} of {len(shifts)} windows."
+
+
+def by_position(one: Side, other: Side) -> go.Figure:
+    """What each lost against its own original by position; a running mean over neighbours."""
+    roles = style.roles([replace(side.run, label=side.name) for side in (one, other)])
+    lost = [(role, _lost(side)) for role, side in zip(roles, (one, other), strict=True)]
+    known = [(role, nll) for role, nll in lost if nll.size]
+    if not known:
+        return style.empty("Likelihood by position was not recorded.")
+    return perplexity.position_lines(known, "loss")
+
+
+def _lost(side: Side) -> np.ndarray[Any, Any]:
+    original = np.asarray(side.result.baseline.original.position_nll)
+    own = np.asarray(side.run.position_nll)
+    return own - original if own.size == original.size else np.empty(0)
+
+
+def _positions(one: Side, other: Side) -> str:
+    late = [_lost(side)[-max(len(side.run.position_nll) // 4, 1) :] for side in (one, other)]
+    if not all(part.size for part in late):
+        return "Likelihood by position was not recorded."
+    ours, theirs = (number(float(part.mean())) for part in late)
+    return (
+        f"In the last quarter of the window {one.name} loses {ours} nats per token against the original "
+        f"and {other.name} {theirs}."
+    )

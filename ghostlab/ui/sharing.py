@@ -1,0 +1,106 @@
+"""Links to a run and files of it: addresses as the visitor's browser knows them, files made when asked."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from ghostlab import bundle
+from ghostlab.config import RunConfig
+from ghostlab.results import OPERATOR_FILE
+from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.outbox import Outbox
+from ghostlab.ui.service import Service
+from ghostlab.ui.tabs.share import Share
+
+SAVE = """(file) => {
+  if (!file) return;
+  const link = Object.assign(document.createElement("a"), {href: file.url, download: file.orig_name ?? ""});
+  document.body.append(link);
+  link.click();
+  link.remove();
+}"""
+"""Saves the file that a hidden download button holds: gradio's own would need a second click."""
+MAKING: dict[str, Any] = {
+    "show_progress": "hidden",
+    "api_visibility": "private",
+    "concurrency_id": "files",
+    "concurrency_limit": 2,
+}
+_NAMED = ("model", "text", "drop", "recover")
+"""Settings that a link names even where they are the default, so that it says what it is about."""
+_LONGEST_LINK = 2000
+"""Characters; pasted text makes longer ones, which browsers and servers cut off."""
+
+
+def address(request: gr.Request) -> str:
+    """Where the visitor's browser finds the app, without a slash at the end; behind proxies too.
+
+    As gradio itself decides it: GRADIO_ROOT_PATH, else what the nearest proxy says of its own request.
+    """
+    root = os.environ.get("GRADIO_ROOT_PATH", "").rstrip("/")
+    if root.startswith(("http://", "https://")):
+        return root
+    host = _first(request.headers.get("x-forwarded-host")) or request.url.netloc
+    scheme = _first(request.headers.get("x-forwarded-proto")) or request.url.scheme
+    path = root or request.url.path.partition("/gradio_api/")[0].rstrip("/")
+    return f"{scheme}://{host}{path}"
+
+
+def link_query(config: RunConfig) -> str:
+    """The query of a link that fills in a configuration; empty if it is too long for one."""
+    query = config.to_query(*_NAMED)
+    return query if len(query) < _LONGEST_LINK else ""
+
+
+def _first(header: str | None) -> str:
+    return (header or "").partition(",")[0].strip()
+
+
+class Sharing:
+    """Handlers of the links and files of the shown result."""
+
+    def __init__(self, service: Service, share: Share, outbox: Outbox) -> None:
+        self.service = service
+        self.share = share
+        self.outbox = outbox
+
+    def bind(self, demo: gr.Blocks, shown: Component, quiet: dict[str, Any]) -> None:
+        """Wire links and download buttons.
+
+        Args:
+            shown: Holds the id of the shown result.
+            quiet: Settings of an event that shows no progress.
+        """
+        share = self.share
+        links = [share.run_link, share.config_link, share.files[OPERATOR_FILE]]
+        demo.load(self.links, shown, links, **quiet)
+        shown.change(self.links, shown, links, **quiet)
+        for name, button in share.files.items():
+            made = button.click(partial(self.make, name), shown, share.ready, **MAKING)
+            made.success(None, share.ready, None, js=SAVE)
+
+    def links(self, shown: str, request: gr.Request) -> list[Any]:
+        """The two links of a result, and whether its operators can be had."""
+        result = self.service.find(shown)
+        if result is None:
+            return ["", "", gr.Button(interactive=False)]
+        here, query = address(request), link_query(result.config)
+        again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
+        found = f"{here}/?run={shown}" if shown else f"{here}/"
+        return [found, again, gr.Button(interactive=bool(result.operators))]
+
+    def make(self, name: str, shown: str) -> str:
+        """The path of a file of the shown result, made now."""
+        with told_to_user():
+            result = self.service.result(shown)
+
+            def write(folder: Path) -> Path:
+                return bundle.write(result, name, folder)
+
+            return str(self.outbox.make(write))

@@ -1,0 +1,34 @@
+"""The components of the page that belong to no tab, and what its events have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gradio.components import Component
+
+Update = dict[Any, Any]
+"""Component -> new value; what is left out stays as it is."""
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
+FOLD_ON_PHONE = """() => {
+  if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();
+}"""
+
+
+@dataclass(frozen=True)
+class Shell:
+    """The components that belong to no tab.
+
+    Attributes:
+        job: Id of the job that is watched.
+        shown: Id of the job whose result is shown; empty for the example.
+        drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
+        source: Which run is shown, for people.
+        status: How the watched job goes.
+    """
+
+    job: Component
+    shown: Component
+    drawn: Component
+    source: Component
+    status: Component

@@ -1,0 +1,184 @@
+"""Compare: all runs of a visitor in one table, and any two recoveries figure by figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+import pandas as pd
+from gradio.components import Component
+from pandas.io.formats.style import Styler
+
+from ghostlab.comparison import Difference, Kind, Side, differences
+from ghostlab.plots import formats as fmt
+from ghostlab.plots import pairs, sentences
+from ghostlab.ui.tabs.view import Outputs, Page, Tab
+
+_COLUMNS = {
+    "no": "No.",
+    "run": "Run",
+    "model": "Model",
+    "cut": "Cut",
+    "recovery": "Recovery",
+    "perplexity": "Perplexity",
+    "perplexity_low": "low",
+    "perplexity_high": "high",
+    "gap_closed": "Gap closed",
+    "kl": "KL",
+    "top1_agreement": "Top-1",
+    "explained_ordinary": "Explained",
+    "parameters_added": "Added",
+}
+_WIDTHS = [
+    "52px", "100px", "128px", "80px", "118px", "98px", "64px", "64px", "100px", "64px", "66px", "92px",
+    "88px",
+]  # fmt: skip
+_LEGEND = (
+    "### All runs\nEvery run that you finished, opened by its link or loaded from a file: plain dropping and "
+    "each recovery as a row. Held-out figures; low to high is the 95 % interval of perplexity, *explained* "
+    "is on ordinary tokens, *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a "
+    "column sorts; click a row to compare it: it takes the place of the one chosen earlier."
+)
+_PAIR_WIDTHS = ["210px", "174px", "174px", "106px", "106px", "106px"]
+_SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """The components of this tab.
+
+    Attributes:
+        kept: The visitor's runs as a list of ``{id, name, query}``, in the browser.
+        gone: Says which of them are no longer on the server.
+        table: All of them.
+        first, second: The rows that are compared.
+        verdict, pair: A sentence and a table on both.
+        places: Words and figure of each panel.
+        chosen, name, rename, remove: To manage the list.
+        as_csv, as_json: Buttons that export the table.
+        ready: Holds the exported file.
+    """
+
+    kept: gr.BrowserState
+    gone: gr.Markdown
+    table: gr.Dataframe
+    first: gr.Dropdown
+    second: gr.Dropdown
+    verdict: gr.Markdown
+    pair: gr.Dataframe
+    places: list[Component]
+    chosen: gr.Dropdown
+    name: gr.Textbox
+    rename: gr.Button
+    remove: gr.Button
+    as_csv: gr.Button
+    as_json: gr.Button
+    ready: gr.DownloadButton
+
+    @property
+    def compared(self) -> list[Component]:
+        """What :func:`compared` gives values for."""
+        return [self.verdict, self.pair, *self.places]
+
+
+def build(_: Page) -> Tab:
+    """Table of runs, choice of two, and everything on them; wired by :mod:`ghostlab.ui.compared`."""
+    kept = gr.BrowserState([{"id": "", "name": "Example", "query": ""}], storage_key="ghostlab-runs")
+    gr.Markdown(_LEGEND, elem_classes="gl-figure-title")
+    gone = gr.Markdown(visible=False, elem_id="gone")
+    table = gr.Dataframe(
+        interactive=False, show_label=False, label="All runs", column_widths=_WIDTHS, max_height=360,
+        elem_id="runs-table",
+    )  # fmt: skip
+    managing = _manage()
+    with gr.Row():
+        first = _side("First", "compare-first")
+        second = _side("Second", "compare-second")
+    verdict = gr.Markdown(elem_classes="gl-lead", elem_id="verdict")
+    pair = gr.Dataframe(
+        interactive=False, show_label=False, label="Both, figure by figure", column_widths=_PAIR_WIDTHS,
+        max_height=560, elem_id="pair-table",
+    )  # fmt: skip
+    places = _places()
+    ready = gr.DownloadButton("File", visible="hidden", elem_id="compare-ready")
+    parts = Comparing(kept, gone, table, first, second, verdict, pair, places, *managing, ready)
+    return Tab(Outputs(), parts=parts)
+
+
+def _manage() -> tuple[gr.Dropdown, gr.Textbox, gr.Button, gr.Button, gr.Button, gr.Button]:
+    with gr.Row(elem_classes="gl-actions", equal_height=False):
+        chosen = gr.Dropdown(
+            [], label="A run of the list", interactive=True, min_width=170, elem_id="compare-run"
+        )
+        name = gr.Textbox(
+            "", label="New name", max_lines=1, max_length=40, min_width=150, elem_id="compare-name"
+        )
+        rename = gr.Button("Rename", size="md", min_width=90, elem_id="compare-rename")
+        remove = gr.Button("Remove", size="md", min_width=90, elem_id="compare-remove")
+        as_csv = gr.Button("CSV", size="md", min_width=70, elem_id="compare-csv")
+        as_json = gr.Button("JSON", size="md", min_width=70, elem_id="compare-json")
+    return chosen, name, rename, remove, as_csv, as_json
+
+
+def _side(label: str, elem_id: str) -> gr.Dropdown:
+    return gr.Dropdown([], label=label, interactive=True, min_width=260, elem_id=elem_id)
+
+
+def _places() -> list[Component]:
+    """Words and figures, two panels beside each other where there is room."""
+    places: list[Component] = []
+    for start in range(0, len(pairs.TITLES), 2):
+        with gr.Row(equal_height=False):
+            for index in range(start, min(start + 2, len(pairs.TITLES))):
+                with gr.Column(min_width=340):
+                    places += _place(index, pairs.TITLES[index])
+    return places
+
+
+def _place(index: int, title: str) -> list[Component]:
+    words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"compare-{index}-words")
+    plot = gr.Plot(show_label=False, label=title, container=False, elem_id=f"compare-{index}")
+    return [words, plot]
+
+
+def listed(frame: pd.DataFrame) -> Styler:
+    """The table of runs as it is shown; numbers stay numbers, so that columns sort as numbers."""
+    shown = frame[[name for name in _COLUMNS if name in frame]].rename(columns=_COLUMNS)
+    shares = dict.fromkeys(("Gap closed", "Top-1", "Explained"), fmt.percent)
+    plain = dict.fromkeys(("Perplexity", "low", "high", "KL"), fmt.number)
+    formats = {"No.": str, "Added": fmt.count, **shares, **plain}
+    styler: Styler = shown.style.format({n: f for n, f in formats.items() if n in shown})
+    return styler
+
+
+def compared(one: Side, other: Side) -> list[Any]:
+    """Verdict, table and panels on two sides."""
+    drawn = pairs.panels(one, other)
+    places = [part for panel in drawn for part in (f"### {panel.title}\n{panel.sentence}", panel.figures[0])]
+    return [sentences.verdict(one, other), paired(differences(one, other), one.name, other.name), *places]
+
+
+def paired(rows: list[Difference], one: str, other: str) -> Styler:
+    """Both sides, their difference and its paired interval, each figure in its own format."""
+    names = ["Figure", one, other if other != one else f"{other} (again)", "Difference", "low", "high"]
+    values = [[r.figure, r.one, r.other, r.difference, r.low, r.high] for r in rows]
+    frame = pd.DataFrame(values, columns=names)
+    frame[names[1:]] = frame[names[1:]].astype(float)
+    styler: Styler = frame.style
+    for place, row in enumerate(rows):
+        shown: Any = _SHOWN.get(row.kind, _count)
+        apart: Any = _points if row.kind == "share" else shown
+        styler = styler.format(shown, subset=pd.IndexSlice[[place], names[1:3]])
+        styler = styler.format(apart, subset=pd.IndexSlice[[place], names[3:]])
+    return styler
+
+
+def _points(value: float) -> str:
+    return fmt.points(value) if math.isfinite(value) else fmt.NONE
+
+
+def _count(value: float) -> str:
+    return fmt.count(int(value)) if math.isfinite(value) else fmt.NONE

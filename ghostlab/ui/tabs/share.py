@@ -1,0 +1,84 @@
+"""The part of the Overview that lets one take a result along: command, links, files, and a way back in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import gradio as gr
+
+from ghostlab.results import OPERATOR_FILE, RESULT_FILE
+
+_FILES = {
+    "report.html": "Report (HTML)",
+    RESULT_FILE: "Result (JSON)",
+    "tables.zip": "Tables (CSV)",
+    OPERATOR_FILE: "Operators",
+    "everything.zip": "Everything (ZIP)",
+}
+_WORDS = (
+    "### Take it along\nThe report opens offline with every figure interactive; the bar of each saves it "
+    "as SVG or PNG. The first link reopens this run while this server remembers it. The second fills in its "
+    "settings; what follows its question mark does so behind the address of any other Ghostlab."
+)
+_BACK = (
+    "Open a `result.json` to see it here, or a JSON file with settings to fill the sidebar. "
+    "Nothing is computed until you press Run."
+)
+
+
+@dataclass(frozen=True)
+class Share:
+    """The components of this part.
+
+    Attributes:
+        command: The ``ghostlab run`` line.
+        run_link, config_link: Absolute addresses.
+        files: Name of a file -> the button that makes it.
+        ready: Holds the file that was made last; a script saves it from there.
+        upload: Takes a file in.
+    """
+
+    command: gr.Code
+    run_link: gr.Textbox
+    config_link: gr.Textbox
+    files: Mapping[str, gr.Button]
+    ready: gr.DownloadButton
+    upload: gr.UploadButton
+
+
+def build() -> Share:
+    """Lay this part out."""
+    gr.Markdown(_WORDS, elem_classes="gl-figure-title")
+    command = gr.Code(
+        language=None,
+        label="The same run on the command line",
+        interactive=False,
+        buttons=["copy"],
+        elem_id="command",
+        lines=1,
+        wrap_lines=True,
+        show_line_numbers=False,
+    )
+    with gr.Row():
+        run_link = _link("Link to this run", "run-link")
+        config_link = _link("Link that fills in its settings", "config-link")
+    with gr.Row(elem_id="downloads", elem_classes="gl-actions"):
+        files = {
+            name: gr.Button(label, size="md", min_width=132, elem_id=f"get-{name.partition('.')[0]}")
+            for name, label in _FILES.items()
+        }
+    gr.Markdown(_BACK, elem_classes="gl-figure-title")
+    with gr.Row(elem_classes="gl-actions"):
+        upload = gr.UploadButton(
+            "Open a file", file_types=[".json"], type="binary", size="md", min_width=132, scale=0,
+            elem_id="open-file",
+        )  # fmt: skip
+    ready = gr.DownloadButton("File", visible="hidden", elem_id="ready")
+    return Share(command, run_link, config_link, files, ready, upload)
+
+
+def _link(label: str, elem_id: str) -> gr.Textbox:
+    return gr.Textbox(
+        label=label, interactive=False, buttons=["copy"], max_lines=1, min_width=280, elem_id=elem_id
+    )

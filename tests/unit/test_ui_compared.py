@@ -1,0 +1,211 @@
+"""The Compare tab, links and files, without a browser: what is listed, compared, renamed, handed in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pandas as pd
+import pytest
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import GhostlabError
+from ghostlab.settings import Limits, Settings
+from ghostlab.ui import handed, sharing
+from ghostlab.ui.compared import MOST, Compared, entries
+from ghostlab.ui.outbox import Outbox
+from ghostlab.ui.service import Service
+from ghostlab.ui.tabs import compare
+from ghostlab.ui.tabs.view import Page
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+EXAMPLE = {"id": "", "name": "Example", "query": ""}
+
+
+@pytest.fixture
+def tab(tmp_path: Path) -> Compared:
+    limits = Limits(kept_results=2)
+    service = Service(Settings(limits=limits), FakeLab(), make_result().save(tmp_path / "example"))
+    with gr.Blocks():
+        parts = compare.build(Page(gr.Textbox(), service.result)).parts
+    return Compared(service, parts, Outbox())
+
+
+def given(tab: Compared, **changes: Any) -> str:
+    return tab.service.jobs.put("file", replace(make_result(seed=1), **changes))
+
+
+def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compared) -> None:
+    job_id = given(tab)
+    stored = tab.add([EXAMPLE], job_id)
+    assert tab.add(stored, job_id) == stored
+    assert [run["name"] for run in stored] == ["Example", "Run 1"]
+    assert tab.add(stored, "") == stored, "the example is there already"
+    table, gone, first, second, chosen, verdict, *_ = tab.show(stored, None, None)
+    assert list(table.data["No."]) == [1, 2, 3, 4, 5, 6]
+    assert table.data["Perplexity"].dtype.kind == "f"
+    assert not gone.visible
+    assert (first.value, second.value) == ("Example: ghost", "Example: affine")
+    assert chosen.value == "Run 1"
+    assert verdict.startswith("ghost needs")
+    assert "not measured on the same windows" in tab.compare(stored, first.value, "Run 1: ghost")[0]
+
+
+def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None:
+    pair = ("Example: ghost", "Example: affine")
+    clicked = SimpleNamespace(row_value=[1, "Example"])
+    assert tab.take([EXAMPLE], *pair, clicked) == ("Example: affine", "Example: pruned")  # type: ignore[arg-type]
+    for row in ([3], [9], ["x"], [], None):
+        assert tab.take([EXAMPLE], *pair, SimpleNamespace(row_value=row)) == pair  # type: ignore[arg-type]
+    verdict, table, *places = tab.compare([EXAMPLE], *pair)
+    assert verdict.startswith(("ghost needs", "affine needs")), "one run: no need to name it"
+    assert list(table.data.columns[:3]) == ["Figure", "ghost", "affine"]
+    assert len(places) == len(tab.parts.places)
+    shown = table.to_html()
+    assert re.search(
+        r"Gap closed</td>\s*<td[^>]*>\d\d %</td>(\s*<td[^>]*>[^<]*</td>)?\s*<td[^>]*>[^<]* points?<", shown
+    )
+    assert tab.compare([EXAMPLE], "Example: ghost", None)[0] == "Choose two rows."
+    assert "no run to compare" in tab.compare([], None, None)[0]
+
+
+def test_runs_are_renamed_and_removed_under_names_that_stay_apart(tab: Compared) -> None:
+    stored = tab.add([EXAMPLE], given(tab))
+    renamed, field = tab.rename(stored, "Run 1", "  longer   text ")
+    assert (renamed[1]["name"], field) == ("longer text", "")
+    assert "longer text: ghost" in tab.rows(renamed)
+    for name, new, problem in (
+        ("Run 1", "Example", "a run named 'Example' already"),
+        ("Run 1", "  ", "new name is empty"),
+        (None, "x", "No run is chosen"),
+    ):
+        with pytest.raises(gr.Error, match=problem):
+            tab.rename(stored, name, new)
+    assert tab.remove(stored, "Example") == stored[1:]
+
+
+def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compared) -> None:
+    config = replace(RunConfig(), drop="3:5")
+    stored = tab.add([EXAMPLE], given(tab, config=config))
+    for _ in range(2):
+        given(tab)
+    words = tab.show(stored, None, None)[1]
+    assert words.visible
+    assert "made room for newer ones" in words.value
+    assert "?model=embedded&text=wikipedia&drop=3%3A5&recover=ghost" in words.value
+    assert list(tab.rows(stored)) == ["Example: pruned", "Example: ghost", "Example: affine"]
+    stored[1]["id"], stored[1]["query"] = "never", "sequences=<script>"
+    assert tab.show(stored, None, None)[1].value == "**Run 1**: That result is no longer on this server."
+
+
+@pytest.mark.parametrize("stored", [None, "x", [1], [{"id": 3, "name": "", "query": ""}], [{"id": "a"}], {}])
+def test_what_a_browser_sends_instead_of_a_list_is_left_out(stored: Any) -> None:
+    assert entries(stored) == []
+    many = [{"id": str(n), "name": "n" * 99, "query": ""} for n in range(99)]
+    assert len(entries(many)) == MOST
+    assert entries(many)[-1].name == "n" * 40
+
+
+def test_export_holds_every_row_and_its_configuration(tab: Compared) -> None:
+    frame = pd.read_csv(tab.export("csv", [EXAMPLE]))
+    assert frame["perplexity"][1] == pytest.approx(make_result().runs[0].perplexity.value)
+    items = json.loads(Path(tab.export("json", [EXAMPLE])).read_text(encoding="utf-8"))
+    assert [item["recovery"] for item in items] == ["pruned", "ghost", "affine"]
+    assert RunConfig.from_dict(items[0]["config"]) == make_result().config
+    with pytest.raises(gr.Error, match="no run to export"):
+        tab.export("csv", [])
+
+
+def test_files_lie_in_folders_of_unguessable_names_and_are_swept() -> None:
+    box = Outbox(kept=60)
+
+    def write(folder: Path) -> Path:
+        (folder / "a.txt").write_text("x", encoding="utf-8")
+        return folder / "a.txt"
+
+    old, new = box.make(write), box.make(write)
+    assert old != new
+    assert len(old.parent.name) >= 16
+    assert old.parent.stat().st_mode & 0o077 == 0
+    os.utime(old.parent, (time.time() - 61,) * 2)
+    box.make(write)
+    assert not old.exists()
+    assert new.exists()
+
+
+def _file(change: Callable[[dict[str, Any]], object]) -> bytes:
+    values = make_result().to_dict()
+    change(values)
+    return json.dumps(values).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", "no readable JSON"),
+        (b"\xff\xfe\x00", "no readable JSON"),
+        (b"[" * 200_000, "no readable JSON"),
+        (b"[1]", "no JSON object"),
+        (b'{"name": "package"}', "neither a result nor settings"),
+        (b'{"sequences": "many"}', "sequences is 'many'"),
+        (b"x" * 3_000_000, "3.0 MB; this server reads up to 2 MB"),
+        (_file(lambda values: values.update(schema=99)), "schema 99"),
+        (_file(lambda values: values.pop("runs")), "damaged at runs"),
+        (
+            _file(lambda values: values["runs"][0]["operators"][0]["truncated_svd"]["ranks"].clear()),
+            "fit together",
+        ),
+    ],
+)
+def test_a_foreign_or_damaged_file_is_refused_in_one_sentence(data: bytes, problem: str) -> None:
+    with pytest.raises(GhostlabError, match=problem):
+        handed.read(data, 2_000_000)
+
+
+def test_a_configuration_and_a_result_are_told_apart_and_read_back(tab: Compared) -> None:
+    config = RunConfig(drop="3:5", sequences=9)
+    assert handed.read(json.dumps(config.to_dict()).encode(), 10_000) == config
+    found, job_id = tab.service.accept(_file(lambda _: None))
+    assert found == make_result().config
+    assert tab.service.result(job_id) == make_result()
+    assert tab.service.accept(b'{"drop": "3:5"}') == (RunConfig(drop="3:5"), "")
+
+
+def test_a_link_names_what_it_is_about_and_rebuilds_it_unless_it_is_too_long() -> None:
+    for config in (RunConfig(), RunConfig(drop=None, select="shortgpt"), RunConfig(recover=(), seed=3)):
+        query = sharing.link_query(config)
+        assert query.startswith("model=embedded&text=wikipedia&drop=")
+        assert RunConfig.from_query(query) == config
+    assert sharing.link_query(RunConfig(text="paste:" + "word " * 600)) == ""
+
+
+@pytest.mark.parametrize(
+    ("headers", "root", "expected"),
+    [
+        ({}, "", "http://127.0.0.1:7860"),
+        ({"x-forwarded-host": "lab.example", "x-forwarded-proto": "https"}, "", "https://lab.example"),
+        (
+            {"x-forwarded-host": "a.example, b.internal", "x-forwarded-proto": "https,http"},
+            "",
+            "https://a.example",
+        ),
+        ({"x-forwarded-host": "lab.example"}, "/ghost/", "http://lab.example/ghost"),
+        ({}, "https://lab.example/ghost", "https://lab.example/ghost"),
+    ],
+)
+def test_links_are_those_of_the_visitors_browser(
+    headers: dict[str, str], root: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADIO_ROOT_PATH", root)
+    url = SimpleNamespace(netloc="127.0.0.1:7860", scheme="http", path="/gradio_api/queue/join")
+    assert sharing.address(SimpleNamespace(headers=headers, url=url)) == expected  # type: ignore[arg-type]
