@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := app
-.PHONY: setup app test lint format clean chromium
+.PHONY: setup app test space lint format clean chromium
 
 setup: $(READY)
 
@@ -26,6 +26,10 @@ test: export OMP_WAIT_POLICY ?= PASSIVE
 test: setup chromium lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "not unit" --durations=10
+
+# Not part of `make test`: minutes and 3 GB for an environment with requirements.txt alone.
+space: setup
+	tests/space.sh
 
 lint: setup
 	$(BIN)/ruff check .

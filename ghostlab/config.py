@@ -138,6 +138,14 @@ class RunConfig:
                 f"{tokens:,} tokens are more than this host allows ({limits.tokens:,}).",
                 "Lower sequences, length or held_out.",
             )
+        if len(self.recover) > limits.recoveries:
+            raise ConfigError(
+                f"{len(self.recover)} recoveries are asked for.",
+                f"This host fits {limits.recoveries} in a run.",
+            )
+        for name in ("text", "held_out_text", "prompt"):
+            if len((getattr(self, name) or "").encode(errors="replace")) > limits.upload_bytes:
+                raise ConfigError(f"{name} is too long.", f"This host takes {limits.upload_bytes:,} bytes.")
         if self.new_tokens > limits.new_tokens:
             raise ConfigError(f"new_tokens is {self.new_tokens}.", f"This host allows {limits.new_tokens}.")
 

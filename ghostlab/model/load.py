@@ -72,7 +72,7 @@ def load_model(
                 f"{folder.name} is a recovered model, and its operators would be left out.",
                 "Load it with ghostlab.load_recovered, or export it as an ordinary checkpoint (--stock).",
             )
-        check_memory(config, number, device)
+        check_memory(config, number, device, most=settings.limits.parameters)
 
     with quiet_transformers():
         place = _locate(source, revision, settings, approve, progress.part(0.0, 0.8))

@@ -198,11 +198,13 @@ class Events:
 
     def words(self, shown: str) -> Update:
         """What the tabs say of a result besides its figures."""
-        return self._rendered(self.service.result(shown), "words")
+        with told_to_user():
+            return self._rendered(self.service.result(shown), "words")
 
     def figures(self, drawn: str) -> Update:
         """The figures of a result."""
-        return self._rendered(self.service.result(drawn), "figures")
+        with told_to_user():
+            return self._rendered(self.service.result(drawn), "figures")
 
     def _example(self) -> Update:
         """The example's page, drawn once for all visitors."""

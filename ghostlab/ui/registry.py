@@ -27,11 +27,11 @@ def load() -> None:
         import ghostlab.lab  # noqa: F401
 
 
-def models() -> list[str]:
-    """Models offered first."""
+def models(most: int | None = None) -> list[str]:
+    """Models offered first, of at most so many parameters."""
     from ghostlab.model.catalog import available
 
-    return [entry.source for entry in available()]
+    return [e.source for e in available() if most is None or e.parameters * 1e6 <= most]
 
 
 def texts() -> list[str]:
