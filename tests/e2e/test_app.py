@@ -67,9 +67,9 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
         tab(page, name)
         figures_have_size(page, count)
     tab(page, "Operator")
-    before = page.locator("#operator-3-words").inner_text()
+    before = page.locator("#operator-eigenvalues-words").inner_text()
     page.locator("#operator-recovery").get_by_label("ghost", exact=True).check()
-    expect(page.locator("#operator-3-words")).not_to_have_text(before)
+    expect(page.locator("#operator-eigenvalues-words")).not_to_have_text(before)
     tab(page, "Generate")
     expect(page.locator("#columns article")).to_have_count(4)
     the_strip_and_the_field_say_the_same(page)
@@ -273,7 +273,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
         figures_have_size(page, count)
     tab(page, "Operator")
     page.locator("#operator-recovery").get_by_label("refit_layer, layer 22").check()
-    expect(page.locator("#operator-0-words")).to_contain_text(
+    expect(page.locator("#operator-energy_split-words")).to_contain_text(
         "refit_layer, layer 22 puts no linear map in the place"
     )
     a_part_of_the_map_is_heard(page)
