@@ -52,12 +52,25 @@ def criteria(entries: Iterable[CriterionOffer]) -> str:
 
 def criterion(entry: CriterionOffer) -> str:
     """The chosen criterion: its sentence, formula, unit and cost."""
-    return f"{entry.summary}\n\n{_formula(entry)}\n\n{_facts(entry)}.{_options(entry)}"
+    return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{_facts(entry)}.{_options(entry)}"
+
+
+def named(entry: OperatorOffer | CriterionOffer, label: str = "") -> str:
+    """Title and registry name, as both are written wherever there is room: ``Ghost layer (ghost)``.
+
+    Args:
+        entry: An operator or a criterion.
+        label: What stands for the name: the name with its options.
+    """
+    return f"{entry.title} ({label or entry.name})"
 
 
 def _entry(entry: OperatorOffer | CriterionOffer, facts: str) -> str:
-    head = f"**{entry.title}** `{entry.name}`"
-    return f"{head}  \n{entry.summary}\n\n{_formula(entry)}\n\n{facts}. {entry.source}.{_options(entry)}"
+    return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{facts}. {entry.source}.{_options(entry)}"
+
+
+def _head(entry: OperatorOffer | CriterionOffer) -> str:
+    return f"**{entry.title}** `{entry.name}`  \n"
 
 
 def _formula(entry: OperatorOffer | CriterionOffer) -> str:

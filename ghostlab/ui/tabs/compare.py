@@ -43,7 +43,7 @@ _LEGEND = (
     "is on ordinary tokens, *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a "
     "column sorts; click a row to compare it: it takes the place of the one chosen earlier."
 )
-_PAIR_WIDTHS = ["210px", "174px", "174px", "106px", "106px", "106px"]
+_PAIR_WIDTHS = ["200px", "150px", "150px", "124px", "124px", "124px"]
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
 
 
