@@ -19,6 +19,7 @@ from ghostlab.plots import (
     tasks,
     windows,
 )
+from ghostlab.plots.explained import title
 from ghostlab.plots.style import Role
 from ghostlab.probes import FACTORS
 from ghostlab.records import OperatorReport
@@ -48,7 +49,7 @@ def sections(result: RunResult) -> list[Section]:
     made = [_likelihood(result)]
     if result.selection is not None:
         words = sentences.selection(result.selection)
-        panel = Panel("Scores of the criterion", words, [selection.scores(result.selection)])
+        panel = Panel(title("scores"), words, [selection.scores(result.selection)])
         made.append(Section("Choice of blocks", [panel]))
     if result.runs:
         made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
@@ -65,19 +66,19 @@ def _asked(result: RunResult) -> list[Section]:
 
 def _likelihood(result: RunResult) -> Section:
     panels = [
-        Panel("Perplexity", sentences.perplexity(result), [perplexity.perplexity(result)]),
-        Panel("Gap closed", sentences.gap_closed(result), [perplexity.gap_closed(result)]),
+        Panel(title("perplexity"), sentences.perplexity(result), [perplexity.perplexity(result)]),
+        Panel(title("gap_closed"), sentences.gap_closed(result), [perplexity.gap_closed(result)]),
         Panel(
-            "Better on which windows",
+            title("window_differences"),
             sentences.window_differences(result),
             [windows.window_differences(result)],
         ),
         Panel(
-            "Hard and easy windows",
+            title("window_distribution"),
             sentences.window_distribution(result),
             [windows.window_distribution(result)],
         ),
-        Panel("By position", sentences.by_position(result), [perplexity.by_position(result)]),
+        Panel(title("by_position"), sentences.by_position(result), [perplexity.by_position(result)]),
     ]
     if result.baseline.pruned.agreement:
         panels.append(Panel("By kind of token", sentences.by_kind(result), [kinds.by_kind(result)]))
@@ -87,13 +88,19 @@ def _likelihood(result: RunResult) -> Section:
 def _boundary(result: RunResult, block: int) -> Section:
     runs, part = result.runs, None if len(result.cut.blocks) == 1 else block
     panels = [
+        Panel(title("explained"), sentences.explained(runs, part), [boundary.explained(runs, part)]),
         Panel(
-            "Explained share of the gap", sentences.explained(runs, part), [boundary.explained(runs, part)]
+            title("relative_error"),
+            sentences.relative_error(runs, part),
+            [boundary.relative_error(runs, part)],
         ),
-        Panel("Relative error", sentences.relative_error(runs, part), [boundary.relative_error(runs, part)]),
-        Panel("Error per channel", sentences.channel_error(runs, part), [boundary.channel_error(runs, part)]),
         Panel(
-            "Error per position", sentences.position_error(runs, part), [boundary.position_error(runs, part)]
+            title("channel_error"), sentences.channel_error(runs, part), [boundary.channel_error(runs, part)]
+        ),
+        Panel(
+            title("position_error"),
+            sentences.position_error(runs, part),
+            [boundary.position_error(runs, part)],
         ),
     ]
     return Section(f"Restored state{_of_block(result, block)}", panels)
@@ -107,7 +114,7 @@ def _operators(result: RunResult) -> list[Section]:
             continue
         panels = [panel for role, report in rows for panel in _operator(role, report)]
         cost = sentences.symmetry_cost(result.runs, block)
-        panels.append(Panel("What symmetry costs", cost, [operator.symmetry_cost(result.runs, block)]))
+        panels.append(Panel(title("symmetry_cost"), cost, [operator.symmetry_cost(result.runs, block)]))
         made.append(Section(f"The fitted map{_of_block(result, block)}", panels))
         made.append(_spectrum(result, block))
     return made
@@ -142,13 +149,11 @@ def _closer(role: Role, report: OperatorReport) -> list[Panel]:
 def _spectrum(result: RunResult, block: int) -> Section:
     panels = [
         Panel(
-            title, getattr(sentences, name)(result.runs, block), [getattr(spectrum, name)(result.runs, block)]
+            title(name),
+            getattr(sentences, name)(result.runs, block),
+            [getattr(spectrum, name)(result.runs, block)],
         )
-        for title, name in (
-            ("Singular values", "singular_values"),
-            ("Energy in the leading directions", "cumulative_energy"),
-            ("What a lower rank explains", "rank_curve"),
-        )
+        for name in ("singular_values", "cumulative_energy", "rank_curve")
     ]
     return Section(f"Spectrum and rank{_of_block(result, block)}", panels)
 

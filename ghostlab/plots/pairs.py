@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.comparison import Side, same_windows
-from ghostlab.plots import boundary, perplexity, sentences, spectrum, style, windows
+from ghostlab.plots import boundary, explained, perplexity, sentences, spectrum, style, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import change, number
 from ghostlab.plots.style import Role
@@ -22,29 +22,29 @@ def panels(one: Side, other: Side) -> list[Panel]:
     """Likelihood, restored state and spectrum of both sides, in a fixed order."""
     runs = [replace(side.run, label=side.name) for side in (one, other)]
     made = [
-        Panel("Perplexity", _ends(one, other), [bars(one, other)]),
-        Panel("Window by window", _windows(one, other), [by_window(one, other)]),
-        Panel("By position in the window", _positions(one, other), [by_position(one, other)]),
+        Panel(explained.title("perplexity"), _ends(one, other), [bars(one, other)]),
+        Panel(explained.title("paired_windows"), _windows(one, other), [by_window(one, other)]),
+        Panel(explained.title("by_position"), _positions(one, other), [by_position(one, other)]),
     ]
     drawn = (
-        ("Explained share of the gap", boundary.explained, sentences.explained),
-        ("Error per channel", boundary.channel_error, sentences.channel_error),
-        ("Error per position", boundary.position_error, sentences.position_error),
-        ("Singular values", spectrum.singular_values, sentences.singular_values),
-        ("What a lower rank explains", spectrum.rank_curve, sentences.rank_curve),
+        ("explained", boundary.explained, sentences.explained),
+        ("channel_error", boundary.channel_error, sentences.channel_error),
+        ("position_error", boundary.position_error, sentences.position_error),
+        ("singular_values", spectrum.singular_values, sentences.singular_values),
+        ("rank_curve", spectrum.rank_curve, sentences.rank_curve),
     )
-    return [*made, *(_both(title, runs, figure, words) for title, figure, words in drawn)]
+    return [*made, *(_both(explained.title(name), runs, figure, words) for name, figure, words in drawn)]
 
 
-TITLES = (
-    "Perplexity",
-    "Window by window",
-    "By position in the window",
-    "Explained share of the gap",
-    "Error per channel",
-    "Error per position",
-    "Singular values",
-    "What a lower rank explains",
+FIGURES = (
+    "perplexity",
+    "paired_windows",
+    "by_position",
+    "explained",
+    "channel_error",
+    "position_error",
+    "singular_values",
+    "rank_curve",
 )
 """Of :func:`panels`, for whoever must lay them out before there is anything to compare."""
 

@@ -12,7 +12,7 @@ from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import api, picker, present, registry, sidebar, theme
+from ghostlab.ui import api, picker, present, registry, sidebar, theme, tour
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
 from ghostlab.ui.laboratory import Laboratory
@@ -40,7 +40,9 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
         controls = sidebar.build(settings, service.example)
-        gr.HTML(present.header(), elem_id="header")
+        with gr.Row(elem_id="top"):
+            gr.HTML(present.header(), elem_id="header", min_width=240)
+            tour.build()
         lacking = registry.missing()
         gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
         shell = Shell(
@@ -72,7 +74,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS, picker.CSS, tokens.CSS],
+        "css_paths": [theme.CSS, picker.CSS, tour.CSS, tokens.CSS],
         "head": theme.head(),
         "share": False,
         "ssr_mode": False,

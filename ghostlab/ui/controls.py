@@ -27,6 +27,10 @@ NUMBERS = {
     "top_p": "Top p",
 }
 """Labels of the settings that are numbers and must not be empty."""
+_AMOUNTS = (
+    "**How much text:** sequences of so many tokens each to fit on, and held-out ones of the same length to "
+    "measure on."
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,7 @@ def _markdown(elem_id: str, text: str) -> gr.Markdown:
 
 def amounts(default: RunConfig) -> dict[str, Component]:
     """How much is read."""
+    gr.Markdown(_AMOUNTS, elem_classes="gl-hint")
     with gr.Row():
         return {
             name: gr.Number(

@@ -1,14 +1,38 @@
-"""What an operator or a criterion is, in Markdown: one sentence, its formula, what it costs, its source."""
+"""What an operator, a criterion or a figure is, in Markdown: words, formula, cost, source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import gradio as gr
+
+from ghostlab.plots import explained
 from ghostlab.spec import GROUPS
 from ghostlab.ui.offers import CriterionOffer, OperatorOffer
 
 LATEX = [{"left": "$$", "right": "$$", "display": True}]
 """Formulas stand on lines of their own: a narrow sidebar can scroll one without breaking it."""
+
+
+def what_is_this(figure: str) -> gr.Markdown:
+    """The explanation of a figure, folded; to be called inside ``gr.Blocks``.
+
+    One component without a value from the server: it stays open while the figure changes.
+    """
+    return gr.Markdown(
+        of_figure(figure),
+        elem_classes=["gl-explained", "gl-what"],
+        latex_delimiters=LATEX,
+        sanitize_html=False,  # all of it is ours
+    )
+
+
+def of_figure(figure: str) -> str:
+    """The explanation of a figure of :data:`ghostlab.plots.explained.FIGURES`."""
+    told = explained.FIGURES[figure]
+    summary = f'<summary>What is this?<span class="gl-unseen"> {told.title}</span></summary>'
+    parts = [summary, told.words, f"$${told.formula}$$", f"*Reference:* {told.reference}.", "</details>"]
+    return "<details>" + "\n\n".join(parts)
 
 
 def operators(entries: Iterable[OperatorOffer]) -> str:
@@ -28,12 +52,25 @@ def criteria(entries: Iterable[CriterionOffer]) -> str:
 
 def criterion(entry: CriterionOffer) -> str:
     """The chosen criterion: its sentence, formula, unit and cost."""
-    return f"{entry.summary}\n\n{_formula(entry)}\n\n{_facts(entry)}.{_options(entry)}"
+    return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{_facts(entry)}.{_options(entry)}"
+
+
+def named(entry: OperatorOffer | CriterionOffer, label: str = "") -> str:
+    """Title and registry name, as both are written wherever there is room: ``Ghost layer (ghost)``.
+
+    Args:
+        entry: An operator or a criterion.
+        label: What stands for the name: the name with its options.
+    """
+    return f"{entry.title} ({label or entry.name})"
 
 
 def _entry(entry: OperatorOffer | CriterionOffer, facts: str) -> str:
-    head = f"**{entry.title}** `{entry.name}`"
-    return f"{head}  \n{entry.summary}\n\n{_formula(entry)}\n\n{facts}. {entry.source}.{_options(entry)}"
+    return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{facts}. {entry.source}.{_options(entry)}"
+
+
+def _head(entry: OperatorOffer | CriterionOffer) -> str:
+    return f"**{entry.title}** `{entry.name}`  \n"
 
 
 def _formula(entry: OperatorOffer | CriterionOffer) -> str:

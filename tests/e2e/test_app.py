@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
+from ghostlab.ui.tour import STEPS
 from tests.e2e.conftest import ROOT, Server, Watched
 from tests.helpers.documents import DOCUMENTS
 
@@ -28,6 +29,8 @@ FIGURES = {
     "Compare": 8,
     "Block map": 2,
 }
+TOLD = 30
+"""Explanations on the page of the example; that of the scores is shown with a criterion only."""
 
 
 def tab(page: Page, name: str) -> None:
@@ -66,16 +69,29 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     for name, count in FIGURES.items():
         tab(page, name)
         figures_have_size(page, count)
+    tab(page, "Generate")
+    every_figure_says_what_it_is(page)
     tab(page, "Operator")
-    before = page.locator("#operator-3-words").inner_text()
+    before = page.locator("#operator-eigenvalues-words").inner_text()
     page.locator("#operator-recovery").get_by_label("ghost", exact=True).check()
-    expect(page.locator("#operator-3-words")).not_to_have_text(before)
+    expect(page.locator("#operator-eigenvalues-words")).not_to_have_text(before)
     tab(page, "Generate")
     expect(page.locator("#columns article")).to_have_count(4)
     the_strip_and_the_field_say_the_same(page)
     the_strip_follows_the_model(page)
     expect(page.locator("#source")).to_contain_text("Example run")
     the_map_follows_the_pointer_and_names_a_block(page)
+
+
+def every_figure_says_what_it_is(page: Page) -> None:
+    """On all tabs that were opened: a formula that is set, not spelled out, once the words are unfolded."""
+    tab(page, "Overview")
+    page.locator(".gl-what summary:visible").first.click()
+    expect(page.locator(".gl-what .katex:visible").first).to_be_in_viewport()
+    told = page.locator(".gl-what")
+    expect(told).to_have_count(TOLD)
+    expect(told.filter(has=page.locator(".katex"))).to_have_count(TOLD)
+    expect(page.locator(".katex-error")).to_have_count(0)
 
 
 def the_map_follows_the_pointer_and_names_a_block(page: Page) -> None:
@@ -179,7 +195,7 @@ def the_strip_follows_the_model(page: Page) -> None:
 
 def tick_and_read_about(page: Page, operator: str) -> None:
     """Tick one more operator and open the explanations, whose formulas must be set, not spelled out."""
-    page.get_by_label(operator, exact=True).check()
+    page.get_by_label(re.compile(rf"\({operator}\)$")).check()
     page.get_by_role("button", name="What are these?").click()
     words = page.locator("#operators-words")
     expect(words).to_contain_text(operator)
@@ -273,7 +289,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
         figures_have_size(page, count)
     tab(page, "Operator")
     page.locator("#operator-recovery").get_by_label("refit_layer, layer 22").check()
-    expect(page.locator("#operator-0-words")).to_contain_text(
+    expect(page.locator("#operator-energy_split-words")).to_contain_text(
         "refit_layer, layer 22 puts no linear map in the place"
     )
     a_part_of_the_map_is_heard(page)
@@ -460,14 +476,37 @@ def test_an_unknown_run_and_a_broken_link_are_said_and_the_example_is_shown(watc
 
 
 def test_a_phone_sees_the_result_first_and_can_open_the_settings(server: Server, browser: Browser) -> None:
-    context = browser.new_context(viewport={"width": 400, "height": 860}, color_scheme="dark")
+    context = browser.new_context(
+        viewport={"width": 400, "height": 860}, color_scheme="dark", reduced_motion="reduce"
+    )
     seen = Watched(context.new_page(), server.url)
     page = open_example(seen, "__theme=dark")
     expect(page.locator("#sidebar")).not_to_have_class(re.compile(r"\bopen\b"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     figures_have_size(page, 1)
+    the_tour_leads_from_the_blocks_to_the_texts(page)
     page.locator("#sidebar .toggle-button").click()
     expect(page.locator("#run")).to_be_in_viewport()
     assert seen.errors == []
     assert seen.strangers() == set()
     context.close()
+
+
+def the_tour_leads_from_the_blocks_to_the_texts(page: Page) -> None:
+    """By keys alone: each step opens its tab, points at something in sight and repeats what the page says."""
+    start, box = page.get_by_role("button", name="Take the tour"), page.get_by_role("dialog")
+    start.focus()
+    page.keyboard.press("Enter")
+    for number, step in enumerate(STEPS):
+        expect(box.get_by_role("heading", name=step.title)).to_be_focused()
+        expect(box).to_contain_text(f"Step {number + 1} of 6")
+        expect(page.locator(f"[data-toured]:not([role=tab]):is({', '.join(step.at)})")).to_be_in_viewport()
+        expect(page.locator("[role=tab][aria-selected=true]")).to_have_text(step.tab)
+        expect(box.locator(".gl-tour-says")).not_to_be_empty()
+        page.keyboard.press("ArrowRight" if number < 5 else "ArrowLeft")
+    expect(box).to_contain_text("Step 5 of 6")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.keyboard.press("Escape")
+    expect(box).to_have_count(0)
+    expect(page.locator("[data-toured]")).to_have_count(0)
+    expect(start).to_be_focused()

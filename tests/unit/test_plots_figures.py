@@ -11,7 +11,18 @@ import plotly.graph_objects as go
 import pytest
 
 from ghostlab.comparison import sides
-from ghostlab.plots import boundary, catalog, operator, pairs, perplexity, selection, spectrum, style, windows
+from ghostlab.plots import (
+    boundary,
+    catalog,
+    explained,
+    operator,
+    pairs,
+    perplexity,
+    selection,
+    spectrum,
+    style,
+    windows,
+)
 from ghostlab.records import Metric, RankCurve, SelectionInfo
 from ghostlab.resampling import difference
 from tests.helpers.results import TILE, make_result, with_selection
@@ -364,6 +375,6 @@ def test_panels_of_two_sides_have_words_and_a_figure_each_whatever_they_lack(res
     every = [*sides(result), *sides(make_result(("drop",), blocks=3, seed=2), "other")]
     for one, other in [*itertools.pairwise(every), (every[-1], every[0]), (every[1], every[1])]:
         panels = pairs.panels(one, other)
-        assert tuple(panel.title for panel in panels) == pairs.TITLES
+        assert tuple(panel.title for panel in panels) == tuple(map(explained.title, pairs.FIGURES))
         assert all(panel.sentence.endswith(".") and "nan" not in panel.sentence for panel in panels)
         assert all(len(panel.figures) == 1 for panel in panels)

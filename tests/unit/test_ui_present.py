@@ -91,7 +91,7 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
     shown = overview.headline(RESULT)
     assert "Original" in shown
     assert "Pruned" in shown
-    assert all(f"Recovered: {run.label}" in shown for run in RESULT.runs)
+    assert all(f"({run.label})</span>" in shown for run in RESULT.runs)
     table = overview.table_of(RESULT).data
     assert list(table["Variant"]) == ["original", "pruned", *(run.label for run in RESULT.runs)]
     numeric = table.drop(columns="Variant")

@@ -179,7 +179,8 @@ def test_every_operator_and_criterion_is_explained_from_the_registry(bar: sideba
     words = explain.criteria(criteria.values())
     for criterion in criteria.values():
         assert f"{criterion.summary}\n\n$${criterion.formula}$$\n\nScores every {criterion.unit}." in words
-        assert bar.describe(f"{criterion.name},x=1").startswith(criterion.summary)
+        named = f"**{criterion.title}** `{criterion.name}`"
+        assert bar.describe(f"{criterion.name},x=1").startswith(f"{named}  \n{criterion.summary}")
     assert bar.describe("nothing") == "There is no such criterion."
 
 

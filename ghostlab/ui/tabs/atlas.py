@@ -10,12 +10,12 @@ from gradio.components import Component
 
 from ghostlab.atlas import Atlas
 from ghostlab.plots import atlas as figures
-from ghostlab.plots import style
+from ghostlab.plots import explained, style
 from ghostlab.plots.blocks import FIGURES, FIRST, best, label, words
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
-from ghostlab.ui import present
+from ghostlab.ui import explain, present
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 DRAWN = ("source", "words", "map", "told", "take", "length_words", "by_length")
@@ -78,6 +78,7 @@ def build(_: Page) -> Tab:
         made = _controls()
         made["source"] = gr.Markdown(elem_id="atlas-source", elem_classes="gl-figure-title")
         made["words"] = gr.Markdown(elem_id="atlas-words", elem_classes="gl-figure-title")
+        explain.what_is_this("block_map")
         with gr.Row(equal_height=False):
             made["map"] = gr.Plot(
                 show_label=False,
@@ -94,6 +95,7 @@ def build(_: Page) -> Tab:
                     info="As a click on it.", elem_id="atlas-take",
                 )  # fmt: skip
         made["length_words"] = gr.Markdown(elem_id="atlas-length-words", elem_classes="gl-figure-title")
+        explain.what_is_this("by_length")
         made["by_length"] = gr.Plot(
             show_label=False, label="Error by length", container=False, elem_id="atlas-by-length"
         )
@@ -138,7 +140,8 @@ def render(atlas: Atlas | None, example: bool, colour: str = FIRST) -> list[Any]
     if atlas is None:
         nothing = style.empty("No block map yet.")
         return ["", "Press **Map the blocks**.", nothing, "", gr.Dropdown(choices=[]), "", None]
-    lengths = f"### Error by length\n{sentences.by_length(atlas)} Each operator at its own best block."
+    says = f"{sentences.by_length(atlas)} Each operator at its own best block."
+    lengths = f"### {explained.title('by_length')}\n{says}"
     return [source(atlas, example), *coloured(atlas, colour), lengths, figures.by_length(atlas)]
 
 

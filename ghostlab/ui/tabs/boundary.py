@@ -15,19 +15,19 @@ from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Page, Tab
 
 
-def _panel(title: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
+def _panel(name: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
     def draw(result: RunResult, at: Choice) -> Drawing:
         where: tuple[Any, ...] = (result.runs, at.block)
         return sentence(*where), [figure(*where)]
 
-    return Panel(title, draw)
+    return Panel(name, draw)
 
 
 PANELS = [
-    _panel("Explained share of the gap", figures.explained, sentences.explained),
-    _panel("Relative error", figures.relative_error, sentences.relative_error),
-    _panel("Error per channel", figures.channel_error, sentences.channel_error),
-    _panel("Error per position", figures.position_error, sentences.position_error),
+    _panel("explained", figures.explained, sentences.explained),
+    _panel("relative_error", figures.relative_error, sentences.relative_error),
+    _panel("channel_error", figures.channel_error, sentences.channel_error),
+    _panel("position_error", figures.position_error, sentences.position_error),
 ]
 
 

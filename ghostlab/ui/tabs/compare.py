@@ -13,8 +13,9 @@ from gradio.components import Component
 from pandas.io.formats.style import Styler
 
 from ghostlab.comparison import Difference, Kind, Side, differences
+from ghostlab.plots import explained, pairs, sentences
 from ghostlab.plots import formats as fmt
-from ghostlab.plots import pairs, sentences
+from ghostlab.ui import explain
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _COLUMNS = {
@@ -42,7 +43,7 @@ _LEGEND = (
     "is on ordinary tokens, *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a "
     "column sorts; click a row to compare it: it takes the place of the one chosen earlier."
 )
-_PAIR_WIDTHS = ["210px", "174px", "174px", "106px", "106px", "106px"]
+_PAIR_WIDTHS = ["200px", "150px", "150px", "124px", "124px", "124px"]
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
 
 
@@ -130,17 +131,20 @@ def _side(label: str, elem_id: str) -> gr.Dropdown:
 def _places() -> list[Component]:
     """Words and figures, two panels beside each other where there is room."""
     places: list[Component] = []
-    for start in range(0, len(pairs.TITLES), 2):
+    for start in range(0, len(pairs.FIGURES), 2):
         with gr.Row(equal_height=False):
-            for index in range(start, min(start + 2, len(pairs.TITLES))):
+            for index in range(start, min(start + 2, len(pairs.FIGURES))):
                 with gr.Column(min_width=340):
-                    places += _place(index, pairs.TITLES[index])
+                    places += _place(index, pairs.FIGURES[index])
     return places
 
 
-def _place(index: int, title: str) -> list[Component]:
+def _place(index: int, figure: str) -> list[Component]:
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"compare-{index}-words")
-    plot = gr.Plot(show_label=False, label=title, container=False, elem_id=f"compare-{index}")
+    explain.what_is_this(figure)
+    plot = gr.Plot(
+        show_label=False, label=explained.title(figure), container=False, elem_id=f"compare-{index}"
+    )
     return [words, plot]
 
 

@@ -11,7 +11,7 @@ from ghostlab.config import PromptFormat, RunConfig, help_of
 from ghostlab.jobstate import JobView
 from ghostlab.plots import tokens
 from ghostlab.results import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import explain, present
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
@@ -53,6 +53,7 @@ def build(_: Page) -> Tab:
                     "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
                 )
     gr.Markdown(f"{help_of('prompt')} {_HOW}", elem_classes="gl-figure-title")
+    explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
     columns = gr.HTML(elem_id="columns")
 

@@ -23,7 +23,7 @@ _NONE = (
 
 
 def _panel(
-    title: str,
+    name: str,
     draw_one: Callable[[OperatorReport, Role], list[go.Figure]],
     sentence: Callable[[OperatorReport], str],
     count: int = 1,
@@ -37,7 +37,7 @@ def _panel(
         report = result.runs[at.run].operators[block]
         return sentence(report), draw_one(report, style.roles(result.runs)[at.run])
 
-    return Panel(title, draw, count)
+    return Panel(name, draw, count)
 
 
 def _why(result: RunResult, run: int) -> str:
@@ -90,17 +90,12 @@ def _cost(result: RunResult, at: Choice) -> Drawing:
 
 
 PANELS = [
-    _panel("Energy of S and A", _energy, sentences.energy_split),
-    Panel("What symmetry costs", _cost),
-    _panel("The two parts: S (symmetric) and A (antisymmetric)", _maps, sentences.heat_map, count=2),
-    _panel("Eigenvalues of W in the complex plane", _eigenvalues, sentences.eigenvalues),
-    _panel("Where the map does most: its top directions on the data", _directions, _told_directions),
-    _panel(
-        "Single tokens: ordinary ones (left) and massive ones (right)",
-        _planes,
-        sentences.state_plane,
-        count=2,
-    ),
+    _panel("energy_split", _energy, sentences.energy_split),
+    Panel("symmetry_cost", _cost),
+    _panel("heat_map", _maps, sentences.heat_map, count=2),
+    _panel("eigenvalues", _eigenvalues, sentences.eigenvalues),
+    _panel("directions", _directions, _told_directions),
+    _panel("state_plane", _planes, sentences.state_plane, count=2),
 ]
 
 

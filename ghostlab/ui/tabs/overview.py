@@ -13,7 +13,7 @@ from ghostlab.plots import formats as fmt
 from ghostlab.plots import perplexity, sentences, style
 from ghostlab.records import Metric, RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import explain, present, registry
 from ghostlab.ui.tabs import scores, share
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -44,6 +44,7 @@ def build(_: Page) -> Tab:
     cards = gr.HTML(elem_id="cards")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="lead")
     warnings = gr.HTML(elem_id="warnings")
+    explain.what_is_this("perplexity")
     plot = gr.Plot(show_label=False, label="Perplexity", container=False, elem_id="overview-perplexity")
     gr.Markdown(f"### All figures\n{_LEGEND}", elem_classes="gl-figure-title")
     table = gr.Dataframe(
@@ -87,7 +88,10 @@ def headline(result: RunResult) -> str:
 
 def _recovery_card(run: RecoveryRun, tone: str) -> str:
     note = f"{fmt.percent(run.gap_closed)} of the gap closed ({_range(run.perplexity)})"
-    return present.card(f"Recovered: {run.label or run.method}", fmt.number(run.perplexity.value), note, tone)
+    entry = registry.methods().get(run.method)
+    name = run.label or run.method
+    title = name if entry is None else explain.named(entry, name)
+    return present.card(title, fmt.number(run.perplexity.value), note, tone)
 
 
 def _saved_card(result: RunResult) -> str:

@@ -1,4 +1,4 @@
-"""Tabs made of figures: each with its title and its one sentence above it, and at most two choices."""
+"""Tabs made of figures, each with its title, its one sentence and its explanation; at most two choices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import gradio as gr
 import plotly.graph_objects as go
 from gradio.components import Component
 
-from ghostlab.plots import style
+from ghostlab.plots import explained, style
 from ghostlab.results import RunResult
+from ghostlab.ui import explain
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 ALL_BLOCKS = "all together"
@@ -30,11 +31,14 @@ Drawing = tuple[str, list[go.Figure]]
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure, or ``figures`` side by side; ``draw`` gives the sentence and the figures."""
+    """One figure of :data:`ghostlab.plots.explained.FIGURES`, or ``count`` plots of it side by side.
 
-    title: str
+    ``draw`` gives the sentence and the plots.
+    """
+
+    figure: str
     draw: Callable[[RunResult, Choice], Drawing]
-    figures: int = 1
+    count: int = 1
 
 
 def build(
@@ -69,8 +73,8 @@ def build(
             min_width=260,
         )
     places: list[Component] = []
-    for index, panel in enumerate(panels):
-        places += _slot(f"{name}-{index}", panel)
+    for panel in panels:
+        places += _slot(f"{name}-{panel.figure}", panel)
 
     def draw(result: RunResult, choice: Choice) -> list[Any]:
         return [value for panel in panels for value in _drawn(panel, result, choice)]
@@ -102,19 +106,19 @@ def build(
 
 def _slot(elem_id: str, panel: Panel) -> list[Component]:
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"{elem_id}-words")
+    explain.what_is_this(panel.figure)
+    label = explained.title(panel.figure)
     with gr.Row():
         plots = [
-            gr.Plot(
-                show_label=False, label=panel.title, container=False, min_width=280, elem_id=f"{elem_id}-{i}"
-            )
-            for i in range(panel.figures)
+            gr.Plot(show_label=False, label=label, container=False, min_width=280, elem_id=f"{elem_id}-{i}")
+            for i in range(panel.count)
         ]
     return [words, *plots]
 
 
 def _drawn(panel: Panel, result: RunResult, choice: Choice) -> list[Any]:
     sentence, figures = panel.draw(result, choice)
-    return [f"### {panel.title}\n{sentence}", *figures]
+    return [f"### {explained.title(panel.figure)}\n{sentence}", *figures]
 
 
 def _names(result: RunResult) -> list[str]:

@@ -16,22 +16,20 @@ from ghostlab.ui.tabs.view import Page, Tab
 
 
 def _panel(
-    title: str, figure: Callable[[RunResult], go.Figure], sentence: Callable[[RunResult], str]
+    name: str, figure: Callable[[RunResult], go.Figure], sentence: Callable[[RunResult], str]
 ) -> Panel:
     def draw(result: RunResult, _: Choice) -> Drawing:
         return sentence(result), [figure(result)]
 
-    return Panel(title, draw)
+    return Panel(name, draw)
 
 
 PANELS = [
-    _panel("Share of the gap closed", figures.gap_closed, sentences.gap_closed),
-    _panel(
-        "Against the pruned model, window by window", windows.window_differences, sentences.window_differences
-    ),
-    _panel("Hard and easy windows", windows.window_distribution, sentences.window_distribution),
-    _panel("By position in the window", figures.by_position, sentences.by_position),
-    _panel("By kind of token", by_kind, sentences.by_kind),
+    _panel("gap_closed", figures.gap_closed, sentences.gap_closed),
+    _panel("window_differences", windows.window_differences, sentences.window_differences),
+    _panel("window_distribution", windows.window_distribution, sentences.window_distribution),
+    _panel("by_position", figures.by_position, sentences.by_position),
+    _panel("by_kind", by_kind, sentences.by_kind),
 ]
 
 

@@ -6,16 +6,17 @@ from typing import Any
 
 import gradio as gr
 
+from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import probes as figures
-from ghostlab.plots import sentences, style
 from ghostlab.probes import FACTORS, Factor
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
+from ghostlab.ui import explain
 from ghostlab.ui.tabs.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _INTRO = (
-    "### Take a rank\n"
+    f"### {explained.title('ranks')}\n"
     "The slider says what a rank would explain and cost. *Measure* takes the factors from the fitted map, "
     "puts them into the model and measures that on the run's held-out text."
 )
@@ -27,6 +28,7 @@ _NONE = "No recovery of this run has a map to take a rank of."
 def build(page: Page) -> Tab:
     """Recovery, factorisation and rank; buttons; and the measured curves."""
     gr.Markdown(_INTRO, elem_classes="gl-figure-title")
+    explain.what_is_this("ranks")
     with gr.Row():
         recovery = gr.Radio([], label="Recovery", interactive=True, elem_id="rank-recovery", min_width=200)
         factor = gr.Radio(

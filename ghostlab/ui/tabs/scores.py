@@ -10,10 +10,11 @@ from gradio.components import Component
 
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
+from ghostlab.plots import explained, selection, sentences
 from ghostlab.plots import formats as fmt
-from ghostlab.plots import selection, sentences
 from ghostlab.records import SelectionInfo
 from ghostlab.results import RunResult
+from ghostlab.ui import explain
 
 _LISTEN = """
 const box = element.closest("#choice");
@@ -49,7 +50,7 @@ class Choice:
         info = result.selection
         if info is None:
             return [gr.Column(visible=False), "", None, gr.Dropdown(choices=[], value=None)]
-        words = f"### How the blocks were chosen\n{sentences.selection(info)} {_hint(info)}"
+        words = f"### {explained.title('scores')}\n{sentences.selection(info)} {_hint(info)}"
         listed = [(f"{label}: {fmt.number(score)}", label) for label, score in selection.ranked(info)]
         return [
             gr.Column(visible=True),
@@ -63,6 +64,7 @@ def build() -> Choice:
     """Words, chart and list in a column that is hidden at first."""
     with gr.Column(visible=False, elem_id="choice") as box:
         words = gr.Markdown(elem_classes="gl-figure-title")
+        explain.what_is_this("scores")
         plot = gr.Plot(show_label=False, label="Scores of the criterion", container=False, elem_id="scores")
         take = gr.Dropdown(
             [], value=None, label="Drop another candidate", info="As a click on its dot; by score.",

@@ -14,18 +14,18 @@ from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 
-def _panel(title: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
+def _panel(name: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
     def draw(result: RunResult, at: Choice) -> Drawing:
         block = at.block or 0
         return sentence(result.runs, block), [figure(result.runs, block)]
 
-    return Panel(title, draw)
+    return Panel(name, draw)
 
 
 PANELS = [
-    _panel("Singular values", figures.singular_values, sentences.singular_values),
-    _panel("Energy in the leading directions", figures.cumulative_energy, sentences.cumulative_energy),
-    _panel("What a lower rank explains", figures.rank_curve, sentences.rank_curve),
+    _panel("singular_values", figures.singular_values, sentences.singular_values),
+    _panel("cumulative_energy", figures.cumulative_energy, sentences.cumulative_energy),
+    _panel("rank_curve", figures.rank_curve, sentences.rank_curve),
 ]
 
 

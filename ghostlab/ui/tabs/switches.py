@@ -9,20 +9,20 @@ import gradio as gr
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import probes as figures
-from ghostlab.plots import sentences
 from ghostlab.probes import Probe
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import explain, present
 from ghostlab.ui.tabs.view import Outputs, Tab
 
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
 MOST_TEXTS = 3
 _WIDTHS = ["120px", "240px", "102px", "72px", "72px", "72px", "72px", "96px"]
 _INTRO = (
-    "### Put a part of it into the model\n"
+    f"### {explained.title('strengths')}\n"
     "W = I + α M′: choose the part of M, its strength α and its rank. Nothing is fitted again; the altered "
     "map is measured on the run's held-out text and continues its prompt."
 )
@@ -37,6 +37,7 @@ def best(result: RunResult) -> int:
 def build() -> Tab:
     """Part, strength, rank, buttons; below them what was tried so far."""
     gr.Markdown(_INTRO, elem_classes="gl-figure-title")
+    explain.what_is_this("strengths")
     with gr.Row():
         part = gr.Radio(PARTS, value="whole", label="Part of M", elem_id="probe-part", min_width=260)
         alpha = gr.Slider(

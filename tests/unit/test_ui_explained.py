@@ -1,0 +1,108 @@
+"""What is told to a newcomer: the explanation of each figure, the steps of the tour, both names of things."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ghostlab import plots
+from ghostlab.plots import pairs, sentences
+from ghostlab.plots.explained import FIGURES
+from ghostlab.settings import Settings
+from ghostlab.ui import explain, operators, registry, tour
+from ghostlab.ui.app import build_app
+from ghostlab.ui.tabs import TABS
+from tests.helpers.fakelab import FakeLab
+
+pytestmark = pytest.mark.unit
+HELPERS = {"empty", "figure", "bars", "position_lines", "shifts_figure", "by_window"}
+"""Functions that draw a part, a variant or nothing; ``paired_windows`` explains ``by_window``."""
+NOT_DRAWN = {"generated", "paired_windows"}
+SAID_ELSEWHERE = {"generated", "retained", "paired_windows", "scores", "block_map", "by_length"}
+
+
+@pytest.fixture(scope="module")
+def parts() -> Iterator[list[dict[str, Any]]]:
+    """The components of the page in the order in which they stand."""
+    demo, _ = build_app(Settings(), FakeLab())
+    yield demo.config["components"]
+    demo.close()
+
+
+def figure_functions() -> set[str]:
+    """Names of all public functions of the figures' modules that give a figure."""
+    modules = (
+        importlib.import_module(f"ghostlab.plots.{each.name}")
+        for each in pkgutil.iter_modules(plots.__path__)
+    )
+    functions = (pair for module in modules for pair in inspect.getmembers(module, inspect.isfunction))
+    return {
+        name
+        for name, function in functions
+        if not name.startswith("_") and function.__annotations__.get("return") == "go.Figure"
+    }
+
+
+def test_every_figure_is_explained_and_nothing_else() -> None:
+    assert figure_functions() - HELPERS == set(FIGURES) - NOT_DRAWN
+    assert set(FIGURES) - SAID_ELSEWHERE <= set(sentences.__all__)
+    assert set(pairs.FIGURES) <= set(FIGURES)
+    assert len({each.title for each in FIGURES.values()}) == len(FIGURES)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_an_explanation_is_one_short_paragraph_with_a_formula_and_a_reference(name: str) -> None:
+    told = FIGURES[name]
+    assert 150 < len(told.words) < 520
+    assert "\n" not in told.words
+    assert re.search(r"[.?]$", told.words)
+    assert re.search(r"\d{4}|Matrix Analysis|R²", told.reference)
+    assert not told.reference.endswith(".")
+    assert told.formula.count("{") == told.formula.count("}") > 0 or "\\" in told.formula
+    assert "$" not in told.words + told.formula + told.reference
+    assert explain.of_figure(name).count("$$") == 2
+
+
+def test_each_plot_stands_below_the_explanation_of_its_figure(parts: list[dict[str, Any]]) -> None:
+    told = {explain.of_figure(name): name for name in FIGURES}
+    last, below = "", {}
+    for part in parts:
+        value = part["props"].get("value")
+        if part["type"] == "markdown" and value in told:
+            last = told[value]
+            assert part["props"]["latex_delimiters"] == explain.LATEX
+            below.setdefault(last, 0)
+        elif part["type"] == "plot":
+            assert last, part["props"]["label"]
+            below[last] += 1
+    assert set(below) == set(FIGURES)
+    assert [name for name, count in below.items() if count == 0] == ["generated"]
+
+
+def test_the_tour_has_six_steps_over_things_that_are_there(parts: list[dict[str, Any]]) -> None:
+    ids = {part["props"].get("elem_id") for part in parts}
+    assert len(tour.STEPS) == 6
+    for step in tour.STEPS:
+        assert step.tab in TABS
+        for selector in (*step.at, step.says):
+            (name,) = re.findall(r"#([\w-]+)", selector)
+            assert name in ids, selector
+    script = tour.CSS.with_suffix(".js").read_text(encoding="utf-8")
+    assert "Storage" not in script
+    assert "cookie" not in script
+
+
+def test_operators_and_criteria_go_by_title_and_name_together() -> None:
+    ghost = registry.methods()["ghost"]
+    assert explain.named(ghost) == "Ghost layer (ghost)"
+    box = operators.tick(())["recover_map"]
+    assert ("Ghost layer (ghost)", "ghost") in box.choices
+    assert explain.criterion(registry.criteria()["shortgpt"]).startswith(
+        "**ShortGPT (Block Influence)** `shortgpt`"
+    )
