@@ -111,6 +111,17 @@ def test_the_tests_that_the_documents_name_are_there() -> None:
     assert [test for name, test in named if f"def {test}(" not in sources[name]] == []
 
 
+def test_citation_and_changelog_are_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = _project()
+    assert (cited["cff-version"], cited["type"]) == ("1.2.0", "software")
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+    assert cited["authors"] == project["authors"]
+    assert all({"type", "title", "authors"} <= set(reference) for reference in cited["references"])
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(.+?)\]", changes, re.MULTILINE)[0] in (project["version"], "Unreleased")
+
+
 def test_assets_are_pinned_by_hash() -> None:
     lines = _lines("assets.txt")
     assert len(lines) == 2

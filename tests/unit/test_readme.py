@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -15,25 +17,27 @@ import ghostlab
 from ghostlab.cli import main
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
+from tests.helpers.lm import tiny_lm
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-EXPORT = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+NAMED = ("ghostlab run", "ghostlab atlas", "ghostlab evaluate", "ghostlab export")
+"""Commands that compute; the others are short or, as the app, stay."""
 
 
 def _blocks(language: str, page: str = README) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
+    return re.findall(rf"```(?:{language})\n(.*?)```", page, flags=re.DOTALL)
 
 
 def _commands() -> list[str]:
-    blocks = [*_blocks("sh"), *_blocks("sh", EXPORT)]
+    blocks = [block for page in (README, *PAGES.values()) for block in _blocks("sh|bash", page)]
     lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line.startswith(("ghostlab run", "ghostlab export"))]
+    lines += re.findall(r"`(ghostlab [^`]+)`", PAGES["faq.md"])
+    return [line for line in dict.fromkeys(lines) if line.startswith(NAMED)]
 
 
 class _Reached(GhostlabError):
@@ -54,7 +58,10 @@ def test_lines_reach_the_lab(line: str, monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_there_are_run_lines_and_make_lines_to_check() -> None:
-    assert len(_commands()) >= 6
+    assert {line[: len(name)] for line in _commands() for name in NAMED if line.startswith(name)} == set(
+        NAMED
+    )
+    assert len(_commands()) > 15
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\w+)", "\n".join(_blocks("sh")), flags=re.MULTILINE)
     assert targets == ["app", "test"]
@@ -71,3 +78,53 @@ def test_the_python_example_uses_only_the_public_api() -> None:
     assert {"load_model", "calibrate", "fit", "apply", "run"} <= used
     assert used <= set(ghostlab.__all__)
     assert RunConfig(drop="20:25") == RunConfig()
+
+
+def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a tiny model that is deep enough, with fewer tokens."""
+    import ghostlab.workbench
+    from ghostlab.text.documents import divide
+
+    model = tiny_lm(num_hidden_layers=26, max_position_embeddings=256)
+    words = [" ".join(f"w{3 + (7 * i + i * j) % 93}" for j in range(300)) for i in range(100)]
+    text = divide(words, name="tiny", title="Tiny", licence="none")
+    for place in (ghostlab, ghostlab.workbench):
+        monkeypatch.setattr(place, "load_model", lambda *_, **__: model)
+        monkeypatch.setattr(place, "load_text", lambda *_, **__: text)
+    monkeypatch.setenv("GHOSTLAB_CACHE", str(tmp_path))
+    small = "gl.RunConfig(sequences=8, length=32, held_out=5, new_tokens=2, "
+    found: dict[str, Any] = {}
+    code = _blocks("python")[0].replace("sequences=64, length=256", "sequences=8, length=64")
+    exec(code.replace("gl.RunConfig(", small), found)
+    assert [run.label for run in found["result"].runs] == ["ghost", "ghost_sink"]
+    assert found["half"].alteration.alpha == 0.5
+    assert found["row"].figure == "Blocks dropped"
+
+
+def test_every_operator_and_criterion_is_in_the_readme() -> None:
+    tables = README[README.index("## Operators and criteria") : README.index("## Limits")]
+    offers = json.loads((ROOT / "ghostlab" / "ui" / "offers.json").read_text(encoding="utf-8"))
+    for entry in (*offers["operators"], *offers["criteria"]):
+        assert f"`{entry['name']}`" in tables, entry["name"]
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    others = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    for page in (*others, *(ROOT / "docs" / name for name in PAGES)):
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            target, _, part = link.partition("#")
+            if "://" in target or "benchmarks/" in target:
+                continue
+            found = page.parent / target if target else page
+            assert found.exists(), f"{page.name}: {link}"
+            headings = (
+                re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE) if part else []
+            )
+            assert not part or part in {_anchor(heading) for heading in headings}, f"{page.name}: {link}"
+    linked = set(re.findall(r"\]\(docs/(\w+\.md)\)", README))
+    assert linked == set(PAGES), "the index of the README names every page"
+
+
+def _anchor(heading: str) -> str:
+    """How a heading is addressed: lower case, hyphens for spaces, no other signs."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
