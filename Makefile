@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := app
-.PHONY: setup app test lint format clean chromium
+.PHONY: setup app test space lint format clean chromium
 
 setup: $(READY)
 
@@ -20,11 +20,16 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# Threads: two are enough for the small models of the tests, and waiting threads must not spin while Chromium works.
-test: export OMP_NUM_THREADS ?= 2
+# Unit tests share the cores, one thread each. The others take turns: they run real models and a browser. Two threads
+# are enough for them, and waiting threads must not spin while Chromium works.
 test: export OMP_WAIT_POLICY ?= PASSIVE
 test: setup chromium lint
-	$(BIN)/python -m pytest --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "not unit" --durations=10
+
+# Not part of `make test`: minutes and 3 GB for an environment with requirements.txt alone.
+space: setup
+	tests/space.sh
 
 lint: setup
 	$(BIN)/ruff check .

@@ -3,8 +3,41 @@
 Honours GRADIO_SERVER_NAME and GRADIO_SERVER_PORT, and what ghostlab.settings reads.
 """
 
+import os
+import sys
+
+from ghostlab.errors import GhostlabError
 from ghostlab.settings import Settings
-from ghostlab.ui.app import launch
+
+
+def lent_gpu(settings: Settings):
+    """On a Space with ZeroGPU: the laboratory whose one function is lent a GPU. Elsewhere ``None``."""
+    if os.environ.get("SPACES_ZERO_GPU", "").lower() not in ("1", "t", "true"):
+        return None
+    import spaces  # the host installs it; before torch
+
+    from ghostlab.ui.zerogpu import LentGpu, compute, seconds
+
+    return LentGpu(spaces.GPU(compute, duration=seconds), settings)
+
+
+def main() -> int:
+    """Open the app; 2 if it cannot be opened as the environment asks."""
+    try:
+        settings = Settings.from_env()  # before gradio, which reads the port at import
+        lab = lent_gpu(settings)
+        if os.environ.get("SPACE_ID"):
+            from ghostlab.ui.space import fetch_assets
+
+            fetch_assets(settings)
+        from ghostlab.ui.app import launch
+
+        launch(settings, lab=lab)
+    except GhostlabError as error:
+        print("ghostlab:", error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
 
 if __name__ == "__main__":
-    launch(Settings.from_env())
+    sys.exit(main())

@@ -32,6 +32,7 @@ from ghostlab.config import FitOrder
 from ghostlab.errors import GhostlabError
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.lm import Model
+from ghostlab.pruning.base import CriterionScores, lowest
 from ghostlab.pruning.selection import CRITERIA
 from ghostlab.pruning.selection import score as select_scores
 from ghostlab.records import Scores
@@ -222,11 +223,14 @@ def criteria(options: argparse.Namespace) -> None:
     calib, held_out = prepare(model, setting, options)
     rows: list[dict[str, Any]] = []
     measured: dict[gl.Cut, dict[str, float]] = {}
-    for count in options.counts:
-        for name in options.criteria or list(CRITERIA):
+    for name in options.criteria or list(CRITERIA):
+        known: CriterionScores | None = None
+        for count in options.counts:
             begun = time.perf_counter()
-            cut = select_scores(calib, name, count).cut
-            seconds = time.perf_counter() - begun
+            reused = known is not None
+            known = known or select_scores(calib, name, count)
+            cut = known.cut if not reused else gl.Cut.of_layers(lowest(known.values, count))
+            seconds = None if reused else time.perf_counter() - begun
             if cut not in measured:
                 measured[cut] = recovered_perplexities(model, calib, held_out, cut)
             rows.append(
@@ -234,6 +238,8 @@ def criteria(options: argparse.Namespace) -> None:
             )
             print(rows[-1], flush=True)
             write(f"criteria-{setting.name}", describe(setting, options), rows)
+            if CRITERIA[name].unit != "layer" or name == "sleb":
+                known = None  # its scores depend on how many layers go
 
 
 def recovered_perplexities(
@@ -254,7 +260,8 @@ def criteria_table(rows: Sequence[Figures]) -> str:
     ]
     for r in sorted(rows, key=lambda r: int(r["count"])):
         figures = " | ".join(digits(r[m]) for m in ("drop", "ghost", "ghost_sink"))
-        lines.append(f"| {r['count']} | {r['criterion']} | {r['cut']} | {figures} | {r['seconds']:.0f} |")
+        seconds = "as above" if r["seconds"] is None else f"{r['seconds']:.0f}"
+        lines.append(f"| {r['count']} | {r['criterion']} | {r['cut']} | {figures} | {seconds} |")
     return "\n".join(lines)
 
 

@@ -13,10 +13,12 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ghostlab.atlas import Atlas
     from ghostlab.calibration.calibrate import calibrate
+    from ghostlab.comparison import compare
     from ghostlab.config import RunConfig
     from ghostlab.cut import Block, Cut, parse_cut
     from ghostlab.errors import GhostlabError
     from ghostlab.evaluation.perplexity import perplexity
+    from ghostlab.evaluation.zeroshot import evaluate
     from ghostlab.lab import Lab, run
     from ghostlab.model.load import load_model
     from ghostlab.probes import Alteration
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ghostlab.settings import Settings
     from ghostlab.spec import RecoverySpec
     from ghostlab.text.corpora import load_text
+    from ghostlab.zeroshot import ZeroShot
 
 _HOMES = {
     "Alteration": "probes",
@@ -41,8 +44,11 @@ _HOMES = {
     "RunConfig": "config",
     "RunResult": "results",
     "Settings": "settings",
+    "ZeroShot": "zeroshot",
     "apply": "recovery",
     "calibrate": "calibration.calibrate",
+    "compare": "comparison",
+    "evaluate": "evaluation.zeroshot",
     "fit": "recovery",
     "load_model": "model.load",
     "load_recovered": "recovery",
@@ -66,9 +72,12 @@ __all__ = [
     "RunConfig",
     "RunResult",
     "Settings",
+    "ZeroShot",
     "__version__",
     "apply",
     "calibrate",
+    "compare",
+    "evaluate",
     "fit",
     "load_model",
     "load_recovered",

@@ -53,6 +53,7 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
         label=fit.label,
         window_nll=scores.window_nll,
         position_nll=scores.position_nll,
+        agreement=scores.agreement,
         gap_closed=gap_closed(scores, measured.original, measured.pruned),
         blocks=list(measured.boundary[index]),
         operators=_operators(fit, calib, measured),
@@ -123,6 +124,7 @@ def text_info(text: Text, held_out_text: Text, calib: Calibration, held_out: Win
         length=held_out.length,
         bos=held_out.bos,
         folds=calib.folds,
+        rule=held_out.rule,
     )
 
 

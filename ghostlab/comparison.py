@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ghostlab.errors import ResultError
 from ghostlab.records import BoundaryReport, Metric, RecoveryRun
-from ghostlab.resampling import Array, paired
+from ghostlab.resampling import Array, difference, paired
+from ghostlab.results import RunResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ghostlab.results import RunResult
 
 FEWEST_WINDOWS = 5
 """A bootstrap of fewer windows says nothing about chance."""
@@ -53,6 +53,24 @@ class Difference:
     high: float | None = None
 
 
+def compare(one: RunResult, other: RunResult, ours: str, theirs: str) -> list[Difference]:
+    """Figures of recovery ``ours`` of one run and ``theirs`` of another, or of the same.
+
+    Recoveries go by their label, plain dropping by "pruned".
+
+    Raises:
+        ResultError: If there is no recovery of that name.
+    """
+    return differences(_side(one, ours), _side(other, theirs))
+
+
+def _side(result: RunResult, label: str) -> Side:
+    named = {side.name: side for side in sides(result)}
+    if label not in named:
+        raise ResultError(f"'{label}' is no recovery of this run.", f"There are {', '.join(named)}.")
+    return named[label]
+
+
 def sides(result: RunResult, name: str = "") -> list[Side]:
     """Plain dropping and every recovery of a run; ``name`` goes before theirs."""
     before = f"{name}: " if name else ""
@@ -75,6 +93,7 @@ def _dropping(result: RunResult) -> RecoveryRun:
         top1_agreement=scores.top1_agreement,
         window_nll=scores.window_nll,
         position_nll=scores.position_nll,
+        agreement=scores.agreement,
         boundary=BoundaryReport(0.0, None, nan, nan, 0.0),
     )
 
@@ -122,14 +141,26 @@ def _closed(one: Array, other: Array, pruned: Array, pruned_other: Array, origin
     return np.asarray(shares[0] - shares[1])
 
 
+def _window_means(one: Side, other: Side, name: str) -> Metric | None:
+    """Difference of the means of a figure that agreement keeps for every window."""
+    series = [getattr(side.run.agreement, name, []) for side in (one, other)]
+    if not same_windows(one.result, other.result) or not series[0] or len(series[0]) != len(series[1]):
+        return None
+    return difference(series[0], series[1])
+
+
 @dataclass(frozen=True)
 class _Figure:
-    """How a figure is read, and how its difference follows from windows where it does."""
+    """How a figure is read, and how its difference follows from windows where it does.
+
+    ``paired`` is a function of mean log-likelihoods, ``windows`` a list of :class:`Agreement`.
+    """
 
     name: str
     kind: Kind
     value: Callable[[Side], float | None]
     paired: Callable[..., Array] | None = None
+    windows: str = ""
 
 
 _FIGURES = (
@@ -137,8 +168,9 @@ _FIGURES = (
     _Figure("Nats per token", "number", lambda s: _mean(s.run.window_nll), lambda a, b, *_: a - b),
     _Figure("Gap closed", "share", lambda s: s.run.gap_closed, _closed),
     _Figure("Bits per byte", "number", lambda s: s.run.bits_per_byte.value),
-    _Figure("KL to the original", "number", lambda s: s.run.kl.value),
-    _Figure("Top-1 agreement", "share", lambda s: s.run.top1_agreement.value),
+    _Figure("KL to the original", "number", lambda s: s.run.kl.value, windows="window_kl"),
+    _Figure("Top-1 agreement", "share", lambda s: s.run.top1_agreement.value, windows="window_top1"),
+    _Figure("Top-5 agreement", "share", lambda s: _top5(s.run), windows="window_top5"),
     _Figure("Explained (all)", "share", lambda s: s.run.boundary.explained),
     _Figure("Explained (ordinary)", "share", lambda s: s.run.boundary.explained_ordinary),
     _Figure("Explained (fitted on)", "share", lambda s: s.run.boundary.explained_train),
@@ -153,6 +185,10 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
+def _top5(run: RecoveryRun) -> float | None:
+    return None if run.agreement is None else run.agreement.top5_agreement.value
+
+
 def differences(one: Side, other: Side) -> list[Difference]:
     """Every figure of both sides; paired intervals where both were measured on the same windows."""
     return [_difference(figure, one, other) for figure in _FIGURES]
@@ -163,6 +199,8 @@ def _difference(figure: _Figure, one: Side, other: Side) -> Difference:
     if ours is None or theirs is None:
         return Difference(figure.name, figure.kind, ours, theirs, None)
     interval = _paired(one, other, figure.paired) if figure.paired else None
+    if figure.windows:
+        interval = _window_means(one, other, figure.windows)
     ends = (None, None) if interval is None else (_known(interval.low), _known(interval.high))
     return Difference(figure.name, figure.kind, ours, theirs, ours - theirs, *ends)
 

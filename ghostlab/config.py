@@ -41,7 +41,8 @@ class RunConfig:
     revision: str | None = _setting(None, "Branch, tag or commit of a hub model.")
     text: str = _setting(
         "wikipedia",
-        "Text to fit and to evaluate on: a built-in corpus, a file, or hf:dataset/config:split:column.",
+        "Text to fit and to evaluate on: a built-in corpus, wikitext2, ptb or c4, a file, "
+        "hf:dataset/config:split:column, or a mixture such as 3*wikipedia+novels.",
     )
     held_out_text: str | None = _setting(
         None, "Evaluate on this text instead of the held-out part of --text."
@@ -137,6 +138,14 @@ class RunConfig:
                 f"{tokens:,} tokens are more than this host allows ({limits.tokens:,}).",
                 "Lower sequences, length or held_out.",
             )
+        if len(self.recover) > limits.recoveries:
+            raise ConfigError(
+                f"{len(self.recover)} recoveries are asked for.",
+                f"This host fits {limits.recoveries} in a run.",
+            )
+        for name in ("text", "held_out_text", "prompt"):
+            if len((getattr(self, name) or "").encode(errors="replace")) > limits.upload_bytes:
+                raise ConfigError(f"{name} is too long.", f"This host takes {limits.upload_bytes:,} bytes.")
         if self.new_tokens > limits.new_tokens:
             raise ConfigError(f"new_tokens is {self.new_tokens}.", f"This host allows {limits.new_tokens}.")
 

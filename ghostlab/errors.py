@@ -41,6 +41,10 @@ class TextError(GhostlabError):
     """A text source is unknown, unreadable or too short."""
 
 
+class TaskError(GhostlabError):
+    """A zero-shot task is unknown, its data cannot be had, or what asks it is not installed."""
+
+
 class ModelError(GhostlabError):
     """A model cannot be used; the subclasses say why."""
 
@@ -71,6 +75,10 @@ class MemoryLimitError(GhostlabError):
 
 class ResultError(GhostlabError):
     """A saved result or operator file is missing, damaged or does not match."""
+
+
+class StockError(GhostlabError):
+    """A recovery cannot be an ordinary checkpoint; the message says why."""
 
 
 class BusyError(GhostlabError):

@@ -170,10 +170,15 @@ class JobStore(Generic[Result]):
 
     def _advance(self) -> None:
         """Give the free slot to the first job that waits."""
-        if self._running is None and self._queue:
+        while self._running is None and self._queue:
             record = self._running = self._queue.pop(0)
             record.state, record.started = "running", time.monotonic()
-            threading.Thread(target=record.start, name=f"job-{record.id[:6]}", daemon=True).start()
+            try:
+                threading.Thread(target=record.start, name=f"job-{record.id[:6]}", daemon=True).start()
+            except RuntimeError:  # the machine has no thread to spare; the next job may find one
+                record.error = "The server is too busy to start this. Try again in some minutes."
+                self._end(record, "failed")
+                self._running = None
             record.start = None  # what the work holds (a model, a request) must not outlive it
         self._announce()
 

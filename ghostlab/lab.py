@@ -5,37 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from ghostlab.assembly import (
-    cut_info,
-    make_atlas,
-    model_info,
-    now,
-    recovery_run,
-    text_info,
-    versions,
-)
+from ghostlab.answering import answer
+from ghostlab.assembly import cut_info, make_atlas, model_info, now, recovery_run, text_info, versions
 from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.cut import Block, Cut
 from ghostlab.errors import memory_errors
 from ghostlab.evaluation.generate import OnGenerations, OnText
+from ghostlab.exporting import Form, export, reason_not_stock
 from ghostlab.generations import Generation
 from ghostlab.measure import measure
-from ghostlab.model.export import pack, unpack
+from ghostlab.model.export import pack
 from ghostlab.model.lm import Model
 from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
-from ghostlab.progress import CancelToken, Progress, ProgressSink
+from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
 from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.records import Baseline
 from ghostlab.recovery.fitting import apply
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.steps import continue_all, decide, fit_all, timed
+from ghostlab.steps import continue_all, decide, fit_all, rebuild, timed
 from ghostlab.workbench import Workbench
+from ghostlab.zeroshot import ZeroShot
 
 OnResult = Callable[[RunResult], None]
 
@@ -126,10 +121,7 @@ class Lab:
         steps = Progress(progress, cancel)
         with memory_errors("Lower new_tokens or shorten the prompt."):
             model = self._bench.model(config, steps.part(0.0, 0.1))
-            cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
-            variants = {"original": model, "pruned": model.without(cut)}
-            for run in result.runs:
-                variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
+            variants = rebuild(model, result)
             return continue_all(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
 
     def probe(
@@ -142,8 +134,42 @@ class Lab:
         on_text: OnText | None = None,
     ) -> list[Probe]:
         """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
-        steps = Progress(progress, cancel)
-        return probe(self._bench, result, label, asked, progress=steps, on_text=on_text)
+        return probe(self._bench, result, label, asked, progress=Progress(progress, cancel), on_text=on_text)
+
+    def export(
+        self,
+        result: RunResult,
+        label: str,
+        folder: str | Path,
+        *,
+        form: Form = "recovered",
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> Path:
+        """Write a variant of a finished run to a folder; see :func:`ghostlab.exporting.export`."""
+        return export(self._bench, result, label, folder, form=form, progress=Progress(progress, cancel))
+
+    def stock_reason(self, result: RunResult, label: str) -> str | None:
+        """Why a recovery cannot be exported as ``stock``, in one sentence; ``None`` if it can."""
+        return reason_not_stock(self._bench, result, label, SILENT)
+
+    def evaluate(
+        self,
+        source: RunResult | Sequence[str],
+        tasks: str | Sequence[str],
+        *,
+        limit: int | None = None,
+        hub: bool = False,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ZeroShot:
+        """Let every variant of a finished run, or models that are named, answer zero-shot tasks.
+
+        Raises:
+            GhostlabError: If a model cannot be loaded or a task cannot be asked; see
+                :func:`ghostlab.answering.answer`, also for the other arguments.
+        """
+        return answer(self._bench, source, tasks, limit=limit, hub=hub, progress=Progress(progress, cancel))
 
     def atlas(
         self,

@@ -82,7 +82,7 @@ def measure(
                 start = states[variant.first_change]
                 mapped = state_at(variant, block.stop, start, batch.trace)
                 per_block[number].add(before, behind, mapped)
-    original, *scores = board.scores(held_out.windows.bytes, config.seed)
+    original, *scores = board.scores(held_out.windows, config.seed)
     by_variant = {id(variant): found for variant, found in zip(distinct, scores, strict=True)}
     return Measured(
         original,

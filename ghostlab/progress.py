@@ -82,6 +82,10 @@ class Progress:
         width = self.high - self.low
         return Progress(self.sink, self.cancel, self.low + low * width, self.low + high * width)
 
+    def shares(self, count: int) -> list[Progress]:
+        """This part in ``count`` equal slices, one for each of several pieces of work."""
+        return [self.part(number / count, (number + 1) / count) for number in range(count)]
+
     def each(self, items: Sequence[Item], message: str) -> Iterator[Item]:
         """Iterate over ``items``, reporting after each how many are done."""
         return self.over(items, len(items), message)

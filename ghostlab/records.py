@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghostlab.insights import Direction, StatePlane
+from ghostlab.windowrule import WindowRule
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,39 @@ class Metric:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class TokenClass:
+    """Means over the predicted tokens of one kind, such as ``digit``; see :class:`Agreement`."""
+
+    name: str
+    tokens: int
+    kl: float
+    top1_agreement: float
+    top5_agreement: float
+    shift: Metric
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How a model's predictions differ from the original's, by window, position and kind of token.
+
+    Attributes:
+        top5_agreement: share of tokens for which the original's favourite is among this model's five.
+        shift: mean of log p(this) - log p(original) of the token that came, in nats; negative for worse.
+        window_kl, window_top1, window_top5: means of each window, in order: for paired comparisons.
+        position_kl, position_shift: means by position in the window.
+    """
+
+    top5_agreement: Metric
+    shift: Metric
+    window_kl: list[float]
+    window_top1: list[float]
+    window_top5: list[float]
+    position_kl: list[float]
+    position_shift: list[float]
+    classes: list[TokenClass] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -39,6 +73,7 @@ class Scores:
     top1_agreement: Metric
     window_nll: list[float]
     position_nll: list[float]
+    agreement: Agreement | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +168,7 @@ class RecoveryRun:
     """(NLL of pruned - NLL of this) / (NLL of pruned - NLL of original): 1 when all is back."""
     blocks: list[BoundaryReport] = field(default_factory=list)
     operators: list[OperatorReport] = field(default_factory=list)
+    agreement: Agreement | None = None
     details: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -172,6 +208,7 @@ class TextInfo:
     length: int
     bos: bool
     folds: int
+    rule: WindowRule | None = None
 
 
 @dataclass(frozen=True)

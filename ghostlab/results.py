@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.comparison import Difference, Side, differences, sides
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.generations import Generation
@@ -30,6 +29,7 @@ from ghostlab.records import (
     SelectionInfo,
     TextInfo,
 )
+from ghostlab.zeroshot import ZeroShot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,6 +54,7 @@ class RunResult:
     selection: SelectionInfo | None = None
     generations: list[Generation] = field(default_factory=list)
     probes: list[Probe] = field(default_factory=list)
+    zero_shot: ZeroShot | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
     schema: int = SCHEMA
@@ -174,26 +175,11 @@ class RunResult:
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame
 
-    def compare(self, other: RunResult, ours: str, theirs: str) -> list[Difference]:
-        """Figures of one recovery here and one of ``other``, by label ("pruned" for plain dropping).
-
-        Raises:
-            ResultError: If there is no recovery of that name.
-        """
-        return differences(_side(self, ours), _side(other, theirs))
-
     def weight(self) -> dict[int, int]:
         """Identity of each large part -> bytes in memory: results of one run share their parts."""
         figures = 2 * len(json.dumps(self.to_dict()))  # a float takes 32 bytes in a list, about 18 as text
         tensors = {id(tensor): int(getattr(tensor, "nbytes", 0)) for tensor in self.operators.values()}
         return {id(self.runs): figures, **tensors}
-
-
-def _side(result: RunResult, label: str) -> Side:
-    named = {side.name: side for side in sides(result)}
-    if label not in named:
-        raise ResultError(f"'{label}' is no recovery of this run.", f"There are {', '.join(named)}.")
-    return named[label]
 
 
 _ADAPTER = TypeAdapter(RunResult)

@@ -21,17 +21,24 @@ class Limits:
     """The most that one run may ask for, and the most that the server keeps.
 
     Attributes:
+        parameters: Of the model; ``None`` for as many as fit in memory.
+        recoveries: Operators of a run; one counts once for each of its ranks.
         kept_results, kept_bytes: Finished results in memory, by number and by size.
+        open_pages: Pages whose state (1.5 MB) is kept, the last used ones.
         file_bytes: Size of a file that a user may hand in.
+        upload_bytes: Size of a text, uploaded or pasted, and of a prompt.
     """
 
     tokens: int = 4_000_000
     new_tokens: int = 1024
+    parameters: int | None = None
+    recoveries: int = 100
     waiting_jobs: int = 16
     kept_results: int = 32
     kept_bytes: int = 4 << 30
     file_bytes: int = 32 << 20
     kept_models: int = 2
+    open_pages: int = 32
     upload_bytes: int = 20_000_000
     local_paths: bool = True
     hub_models: bool = True
@@ -40,11 +47,14 @@ class Limits:
 PUBLIC_LIMITS = Limits(
     tokens=131_072,
     new_tokens=128,
+    parameters=1_500_000_000,
+    recoveries=8,
     waiting_jobs=16,
     kept_results=64,
     kept_bytes=1 << 30,
     file_bytes=8 << 20,
     kept_models=1,
+    open_pages=128,
     upload_bytes=1_000_000,
     local_paths=False,
 )
@@ -64,6 +74,7 @@ class Settings:
         cache: Folder for converted models and stored activations.
         device: ``auto`` (CUDA, then Apple MPS, then CPU) or a torch device string.
         limits: Caps on a run.
+        port: Where the app must listen; ``None`` for the first free port from 7860 on.
         state_bytes: How much main memory the hidden states of one model on one text may take.
         state_disk_bytes: How much disk, under ``cache``, all hidden states together may take beyond that.
     """
@@ -72,22 +83,33 @@ class Settings:
     cache: Path = field(default_factory=_default_cache)
     device: str = "auto"
     limits: Limits = field(default_factory=Limits)
+    port: int | None = None
     state_bytes: int = 768 << 20
     state_disk_bytes: int = 8 << 30
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> Settings:
-        """Read ``GHOSTLAB_PROFILE``, ``GHOSTLAB_CACHE``, ``GHOSTLAB_DEVICE``; a Space is ``public``.
+        """Read ``GHOSTLAB_PROFILE``, ``GHOSTLAB_CACHE``, ``GHOSTLAB_DEVICE`` and ``GRADIO_SERVER_PORT``; a
+        Space is ``public``.
 
         Raises:
-            ConfigError: If ``GHOSTLAB_PROFILE`` is neither ``local`` nor ``public``.
+            ConfigError: If the profile is neither ``local`` nor ``public``, or the port is none.
         """
         env = os.environ if env is None else env
         profile = env.get("GHOSTLAB_PROFILE") or ("public" if env.get("SPACE_ID") else "local")
         cache = Path(env["GHOSTLAB_CACHE"]).expanduser() if env.get("GHOSTLAB_CACHE") else _default_cache(env)
         device = env.get("GHOSTLAB_DEVICE") or "auto"
+        port = _port(env.get("GRADIO_SERVER_PORT", ""))
         if profile == "public":
-            return cls("public", cache, device, PUBLIC_LIMITS)
+            return cls("public", cache, device, PUBLIC_LIMITS, port)
         if profile == "local":
-            return cls("local", cache, device)
+            return cls("local", cache, device, port=port)
         raise ConfigError(f"GHOSTLAB_PROFILE is '{profile}'.", "It must be 'local' or 'public'.")
+
+
+def _port(word: str) -> int | None:
+    if not word:
+        return None
+    if not (word.isdecimal() and 0 < int(word) < 65536):
+        raise ConfigError(f"GRADIO_SERVER_PORT is '{word}'.", "It must be a port number, 1 to 65535.")
+    return int(word)

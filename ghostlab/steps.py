@@ -5,19 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
-from ghostlab.cut import Cut, parse_cut
+from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.evaluation.generate import OnGenerations, OnText, Sampling, generate
 from ghostlab.generations import Generation
+from ghostlab.model.export import MANIFEST, unpack
 from ghostlab.model.lm import Model
+from ghostlab.model.load import load_model
 from ghostlab.progress import Progress
 from ghostlab.pruning.selection import score
 from ghostlab.records import SelectionInfo
-from ghostlab.recovery.fitting import Fit, fit
+from ghostlab.recovery.fitting import Fit, fit, load_recovered
 from ghostlab.recovery.registry import resolve
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
 
 
 def decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[Cut, SelectionInfo | None]:
@@ -38,6 +43,22 @@ def fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress)
         fit(calib, cut, spec, order=config.order, progress=progress.part(i * share, (i + 1) * share))
         for i, spec in enumerate(specs)
     ]
+
+
+def rebuild(model: Model, result: RunResult) -> dict[str, Model]:
+    """Every variant of a finished run by name, around the weights of its original ``model``."""
+    cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
+    variants = {"original": model, "pruned": model.without(cut)}
+    for run in result.runs:
+        variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
+    return variants
+
+
+def load_any(source: str, settings: Settings, progress: Progress) -> Model:
+    """A model as :func:`~ghostlab.model.load.load_model` takes it, or one that ``Model.save`` wrote."""
+    if settings.limits.local_paths and (Path(source).expanduser() / MANIFEST).is_file():
+        return load_recovered(Path(source).expanduser(), settings=settings)
+    return load_model(source, settings=settings, progress=progress)
 
 
 def continue_all(

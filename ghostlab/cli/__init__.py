@@ -17,6 +17,8 @@ from ghostlab import __version__
 from ghostlab.cli.app import app_command
 from ghostlab.cli.atlas import atlas_command
 from ghostlab.cli.doctor import doctor_command
+from ghostlab.cli.evaluate import evaluate_command
+from ghostlab.cli.export import export_command
 from ghostlab.cli.methods import methods_command
 from ghostlab.cli.models import models_command
 from ghostlab.cli.run import run_command
@@ -39,6 +41,8 @@ cli = typer.Typer(
 )
 cli.command("run")(run_command())
 cli.command("atlas")(atlas_command())
+cli.command("evaluate")(evaluate_command)
+cli.command("export")(export_command)
 cli.command("app")(app_command)
 cli.command("models")(models_command)
 cli.command("methods")(methods_command)

@@ -6,15 +6,24 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ghostlab.model.likelihood import TokenScores
-from ghostlab.records import Metric, Scores
+from ghostlab.records import Agreement, Metric, Scores, TokenClass
 from ghostlab.resampling import Array, resamples
+from ghostlab.text.kinds import KINDS
 
 
-def summarise(scores: TokenScores, bytes_per_window: Tensor, seed: int) -> Scores:
-    """Perplexity, bits per byte, KL and top-1 agreement of one model.
+def summarise(
+    scores: TokenScores,
+    bytes_per_window: Tensor,
+    seed: int,
+    *,
+    original: TokenScores | None = None,
+    kinds: Tensor | None = None,
+) -> Scores:
+    """Perplexity, bits per byte, KL and agreement of one model.
 
     Intervals are 95 % percentile bootstrap over windows, because tokens of a window depend on each other. All
     models of a run are resampled with the same draws (``seed``), so that their intervals can be compared.
@@ -23,6 +32,8 @@ def summarise(scores: TokenScores, bytes_per_window: Tensor, seed: int) -> Score
         scores: Per-token figures [W, T - 1].
         bytes_per_window: UTF-8 bytes of the predicted text of each window, [W].
         seed: Seed of the resampling.
+        original: Figures of the original on the same tokens: for how this model's predictions differ.
+        kinds: Kind of each predicted token [W, T - 1], an index into :data:`KINDS`.
     """
     windows, tokens = scores.nll.shape
     nll = scores.nll.double()
@@ -41,13 +52,59 @@ def summarise(scores: TokenScores, bytes_per_window: Tensor, seed: int) -> Score
         top1_agreement=_ratio(sums["agrees"], counts, draws),
         window_nll=nll.mean(1).tolist(),
         position_nll=nll.mean(0).tolist(),
+        agreement=None if original is None else agreement(scores, original, draws, kinds),
     )
+
+
+def agreement(
+    scores: TokenScores, original: TokenScores, draws: Array, kinds: Tensor | None = None
+) -> Agreement:
+    """How predictions differ from the original's; see :class:`~ghostlab.records.Agreement`.
+
+    Args:
+        scores, original: Figures per token, [W, T - 1].
+        draws: Bootstrap samples of the windows, [R, W].
+        kinds: Kind of each token, or ``None`` to leave them out.
+    """
+    kl, shift = scores.kl.double(), original.nll.double() - scores.nll.double()
+    top1, top5 = scores.agrees.double(), scores.near.double()
+    every = torch.ones_like(kl)
+    masks = {} if kinds is None else {name: kinds.eq(number) for number, name in enumerate(KINDS)}
+    classes = [
+        TokenClass(
+            name=name,
+            tokens=int(mask.sum()),
+            kl=float(kl[mask].mean()),
+            top1_agreement=float(top1[mask].mean()),
+            top5_agreement=float(top5[mask].mean()),
+            shift=_mean(shift, mask.double(), draws),
+        )
+        for name, mask in masks.items()
+        if mask.any()
+    ]
+    return Agreement(
+        top5_agreement=_mean(top5, every, draws),
+        shift=_mean(shift, every, draws),
+        window_kl=kl.mean(1).tolist(),
+        window_top1=top1.mean(1).tolist(),
+        window_top5=top5.mean(1).tolist(),
+        position_kl=kl.mean(0).tolist(),
+        position_shift=shift.mean(0).tolist(),
+        classes=classes,
+    )
+
+
+def _mean(values: Tensor, mask: Tensor, draws: Array) -> Metric:
+    """Mean of ``values`` over the tokens of ``mask``, both [W, T - 1], with its interval."""
+    return _ratio((values * mask).sum(1).numpy(), mask.sum(1).numpy(), draws)
 
 
 def _ratio(part: Array, whole: Array, draws: Array, shape: Callable[[Array], Array] = np.asarray) -> Metric:
     """``shape(sum(part) / sum(whole))`` over all windows, with its interval."""
     value = shape(np.asarray(part.sum() / whole.sum()))
-    low, high = np.percentile(shape((draws @ part) / (draws @ whole)), [2.5, 97.5])
+    sampled = draws @ whole
+    drawn = sampled > 0  # a kind of token that is rare may be in none of the windows of a sample
+    low, high = np.percentile(shape((draws @ part)[drawn] / sampled[drawn]), [2.5, 97.5])
     return Metric(float(value), float(low), float(high))
 
 

@@ -18,7 +18,7 @@ def perplexity(
     model: Model,
     documents: Documents,
     *,
-    sequences: int = 16,
+    sequences: int | None = 16,
     length: int = 256,
     bos: BosPolicy = "auto",
     batch: int = 8,
@@ -29,6 +29,16 @@ def perplexity(
 
     The windows are those that a run evaluates on. They do not overlap; each predicts all its tokens but
     the first. The interval is a bootstrap over windows.
+
+    Args:
+        model: Original or variant.
+        documents: The text. One of a paper (``load_text("wikitext2").held_out``) is cut as the paper cuts it.
+        sequences: How many windows; ``None`` for all that the text holds, as the papers do.
+        length: Tokens per window. It matters much: the papers have 2048, some 128.
+        bos: See :func:`~ghostlab.text.windows.make_windows`.
+        batch: Windows per forward pass.
+        seed: Seed of the bootstrap.
+        progress: Told how far it is; a stop is obeyed between batches.
 
     Raises:
         TextError: If there is too little text or a window exceeds the model's context.

@@ -21,6 +21,8 @@ from ghostlab.model.likelihood import TokenScores, score_tokens
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.records import Scores
+from ghostlab.text.kinds import kinds_of
+from ghostlab.text.windows import Windows
 
 
 class Scoreboard:
@@ -60,9 +62,14 @@ class Scoreboard:
                 )
             part.append(scores)
 
-    def scores(self, bytes_per_window: Tensor, seed: int) -> list[Scores]:
-        """Metrics of the original, then of each variant."""
-        return [summarise(TokenScores.concatenate(part), bytes_per_window, seed) for part in self._parts]
+    def scores(self, windows: Windows, seed: int) -> list[Scores]:
+        """Metrics of the original, then of each variant, on the windows that the batches were."""
+        original, *others = (TokenScores.concatenate(part) for part in self._parts)
+        kinds = kinds_of(windows.ids, self.original.tokenizer)
+        measured = [
+            summarise(scores, windows.bytes, seed, original=original, kinds=kinds) for scores in others
+        ]
+        return [summarise(original, windows.bytes, seed), *measured]
 
 
 def run_suffix(variant: Model, trace: Trace) -> Tensor:
@@ -80,4 +87,4 @@ def score(
     board = Scoreboard(activations.model, variants)
     for batch in activations.batches(board.boundaries, progress, "Scoring"):
         board.add(batch)
-    return board.scores(activations.windows.bytes, seed)
+    return board.scores(activations.windows, seed)

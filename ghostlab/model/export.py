@@ -1,47 +1,45 @@
 """Save a variant to a folder; :mod:`ghostlab.model.restore` reads it back, bit for bit.
 
 The folder is a plain transformers checkpoint of the variant without its maps (config, tokenizer, safetensors;
-rewritten layers included) with two files beside it: ``ghostlab.json`` (what was cut) and
-``operators.safetensors`` (the maps). Plain transformers reads the checkpoint; Ghostlab puts the maps back in.
+rewritten layers included) with files beside it: ``ghostlab.json`` (what was cut, and which module each map
+belongs to), ``operators.safetensors`` (the maps) and ``modeling_ghostlab.py``, with which plain Transformers
+puts the maps in if it is told to trust the folder's code. Without that it reads the pruned model.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import save_file
 
-from ghostlab.cut import Block, Cut, parse_cut
+from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, ResultError
+from ghostlab.model import modeling_ghostlab
+from ghostlab.model.card import model_card
+from ghostlab.model.checkpoint import SHARD, whole_folder, write_checkpoint
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.model.surgery import without_maps
+from ghostlab.model.stock import plain, stock_model
+from ghostlab.model.surgery import place_of
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig
 
+    from ghostlab.model.variant import Variant
+
+SCHEMA = 2
 MANIFEST = "ghostlab.json"
 OPERATORS = "operators.safetensors"
+MODELLING = "modeling_ghostlab.py"
 _WEIGHT = "weight:"
-
-
-class Saveable(Protocol):
-    """What is saved: a :class:`~ghostlab.model.lm.Model`, seen from below."""
-
-    hf: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    name: str
-    note: str
-    cut: Cut | None
-    standins: dict[Block, StandIn]
-    full_depth: int
+_AUTO_CLASS = "modeling_ghostlab.GhostForCausalLM"
 
 
 def pack(standins: Mapping[Block, StandIn], prefix: str = "") -> dict[str, Tensor]:
@@ -82,43 +80,77 @@ def _standin(parts: dict[str, Tensor]) -> StandIn:
     return StandIn(AffineMap.from_tensors(maps) if maps else None, layer, weights)
 
 
-def save(model: Saveable, folder: str | Path) -> Path:
+def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
     """Write ``model`` to a new or empty folder, whole or not at all.
+
+    Args:
+        model: The model or variant.
+        folder: Where to.
+        card: Its README.md; default what :func:`~ghostlab.model.card.model_card` can say without figures.
+        shard: Largest weight file, for example ``5GB``.
 
     Raises:
         ResultError: If the folder exists and is not empty, or cannot be written.
     """
-    target = Path(folder)
-    if target.exists() and any(target.iterdir()):
-        raise ResultError(f"'{target}' is not empty.", "Name a new folder.")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise ResultError(f"'{target}' cannot be written: {error.strerror}.") from error
-    try:
-        without_maps(model.hf).save_pretrained(partial)
-        model.tokenizer.save_pretrained(partial)
-        # rewritten weights are in the checkpoint; only the maps need a place of their own
-        bare = {block: replace(standin, weights={}) for block, standin in model.standins.items()}
+    hf = plain(model.hf)
+    # rewritten weights are in the checkpoint; only the maps need a place of their own
+    bare = {block: replace(standin, weights={}) for block, standin in model.standins.items()}
+    manifest = _manifest(model)
+    with whole_folder(folder) as partial:
         if bare:
             save_file(pack(bare), partial / OPERATORS)
-        (partial / MANIFEST).write_text(json.dumps(_manifest(model), indent=1), encoding="utf-8")
-        partial.chmod(0o755)  # mkdtemp makes it private
-        if target.exists():
-            target.rmdir()
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return target
+            (partial / OPERATORS).chmod(0o644)  # safetensors makes files private
+            manifest["operators_sha256"] = digest(partial / OPERATORS)
+        if manifest["places"]:
+            shutil.copyfile(Path(modeling_ghostlab.__file__), partial / MODELLING)
+            hf.config.auto_map = {"AutoModelForCausalLM": _AUTO_CLASS}
+        write_checkpoint(hf, model.tokenizer, partial, card=card or model_card(model), shard=shard)
+        (partial / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    return Path(folder)
 
 
-def _manifest(model: Saveable) -> dict[str, Any]:
+def save_stock(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
+    """Write ``model`` as an ordinary checkpoint, which needs no code and no Ghostlab; else as :func:`save`.
+
+    Raises:
+        ResultError: As :func:`save`.
+        StockError: If it cannot be one, saying why.
+    """
+    hf = stock_model(model)
+    with whole_folder(folder) as partial:
+        write_checkpoint(
+            hf, model.tokenizer, partial, card=card or model_card(model, stock=True), shard=shard
+        )
+    return Path(folder)
+
+
+def has_operators(config: PreTrainedConfig) -> bool:
+    """Whether the checkpoint of this config is one of :func:`save` with operators beside it."""
+    return (getattr(config, "auto_map", None) or {}).get("AutoModelForCausalLM") == _AUTO_CLASS
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file in hex digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _manifest(model: Variant) -> dict[str, Any]:
     return {
-        "schema": 1,
+        "schema": SCHEMA,
         "name": model.name,
         "note": model.note,
         "full_depth": model.full_depth,
         "cut": "" if model.cut is None else str(model.cut),
         "operators": [str(block) for block in model.standins],
+        "operators_sha256": "",
+        "stack": model.decoder.layout.stack,
+        "places": {str(block): _place(model, block) for block, s in model.standins.items() if s.map},
     }
+
+
+def _place(model: Variant, block: Block) -> dict[str, str | bool]:
+    """The module that a map belongs to, for code that knows nothing of families."""
+    index, beside = place_of(block, model.standins[block], model.kept)
+    layout = model.decoder.layout
+    host = f"{layout.blocks}.{index}" if index < model.decoder.depth else layout.tail[0]
+    return {"host": host, "beside": beside}

@@ -10,7 +10,7 @@ dropping first, middle and last blocks.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -48,6 +48,13 @@ _AFTER_BLOCKS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "project
 """Modules applied to the last block's output, in this order, before the head."""
 
 
+_RECURRENT = ("mamba", "ssm", "state_size", "conv_kernel", "conv_L_cache", "conv1d_width", "linear_", "rnn")
+"""How names of settings begin that only models with recurrent or convolutional layers have."""
+
+_RECURRENT_TYPES = {"rwkv", "xlstm"}
+_EXPERT_TYPES = {"dbrx"}
+
+
 @dataclass(frozen=True)
 class Layout:
     """Module paths inside a causal language model.
@@ -63,6 +70,18 @@ class Layout:
     tail: tuple[str, ...]
 
 
+def _why(config: Any) -> str:
+    """What kind of model this is, if that is what speaks against cutting it, as the end of a sentence."""
+    family, names = config.model_type, set(vars(config))
+    if getattr(config, "is_encoder_decoder", False):
+        return ": it is an encoder-decoder, whose decoder also reads the encoder's states"
+    if family in _RECURRENT_TYPES or any(name.startswith(_RECURRENT) for name in names):
+        return ": it has recurrent or state-space layers, which keep a state of their own from token to token"
+    if family in _EXPERT_TYPES or any("expert" in name for name in names):
+        return ": it is a mixture of experts, whose layers send each token another way"
+    return ""
+
+
 def find_layout(hf: PreTrainedModel) -> Layout:
     """Find where the blocks of ``hf`` are.
 
@@ -74,7 +93,7 @@ def find_layout(hf: PreTrainedModel) -> Layout:
     family = str(getattr(config, "model_type", type(hf).__name__))
     if family not in FAMILIES:
         raise UnsupportedModelError(
-            f"Models of type '{family}' are not supported.",
+            f"Models of type '{family}' are not supported{_why(config)}.",
             f"Supported are: {', '.join(sorted(FAMILIES))}.",
         )
     if getattr(config, "scale_attn_by_inverse_layer_idx", False):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from gguf import GGUFReader
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -91,6 +92,7 @@ def _convert(path: Path, target: Path, progress: Progress) -> None:
         model = _dense_model(where, config)
     except (ValueError, KeyError, IndexError, OSError, NotImplementedError) as error:
         raise _reading_error(path, error) from error
+    _check_biases(path, model)
     progress.at(0.9, f"{label}: writing the plain model")
     tokenizer.model_max_length = config.max_position_embeddings  # GGUF leaves 1e30
     model.save_pretrained(target)
@@ -115,6 +117,17 @@ def _dense_model(where: dict[str, str], config: PreTrainedConfig) -> PreTrainedM
     ids = {name: getattr(plain, name, None) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     model.generation_config = GenerationConfig(**ids)
     return model
+
+
+def _check_biases(path: Path, model: PreTrainedModel) -> None:
+    """Transformers skips tensors of a GGUF file that it has no place for, without a word."""
+    stored = sum(tensor.name.endswith(".bias") for tensor in GGUFReader(path).tensors)
+    taken = sum(name.endswith(".bias") for name, _ in model.named_parameters())
+    if stored > taken:
+        raise UnsupportedModelError(
+            f"{path.name} holds {stored} biases, of which Transformers reads {taken}.",
+            "Use the model's folder of safetensors instead.",
+        )
 
 
 def _reading_error(path: Path, error: Exception) -> ModelError:

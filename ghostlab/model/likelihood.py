@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ from ghostlab.model.decoder import Decoder
 LOGIT_BYTES = 96 << 20
 """Memory for one chunk of logits, float32."""
 
+NEAR = 5
+
 
 @dataclass(frozen=True)
 class TokenScores:
@@ -28,16 +30,19 @@ class TokenScores:
         nll: Negative log-likelihood of the token that came, in nats.
         kl: KL(original || this model) of the next-token distribution, in nats.
         agrees: Whether both find the same token most likely.
+        near: Whether the original's most likely token is among this model's :data:`NEAR` likeliest.
     """
 
     nll: Tensor
     kl: Tensor
     agrees: Tensor
+    near: Tensor
 
     @classmethod
     def concatenate(cls, parts: Sequence[TokenScores]) -> TokenScores:
         """Scores of several batches of windows."""
-        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in ("nll", "kl", "agrees")))
+        names = [field.name for field in fields(cls)]
+        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
 
 
 @torch.no_grad()
@@ -50,7 +55,7 @@ def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Ten
         ids: Token ids [B, T].
 
     Returns:
-        One :class:`TokenScores` per model; for the original ``kl`` is 0 and ``agrees`` is true.
+        One :class:`TokenScores` per model; for the original ``kl`` is 0, ``agrees`` and ``near`` are true.
     """
     targets = ids[:, 1:].flatten()
     states = [final[:, :-1].flatten(0, 1) for final in finals]
@@ -61,7 +66,8 @@ def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Ten
         probability = reference.exp()
         entropy = -(probability * reference).sum(-1)
         favourite = logits.argmax(-1)
-        columns[0].append(_stack(-_pick(reference, targets[rows]), torch.zeros_like(entropy), favourite >= 0))
+        true = favourite >= 0
+        columns[0].append(_stack(-_pick(reference, targets[rows]), torch.zeros_like(entropy), true, true))
         for column, decoder, state in zip(columns[1:], decoders[1:], states[1:], strict=True):
             logits = _logits(decoder, state[rows])
             normaliser = logits.logsumexp(-1)
@@ -69,7 +75,9 @@ def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Ten
             # a product and a sum, not einsum: BLAS adds 50,000 terms one by one, and KL is a small difference
             divergence = normaliser - (probability * logits).sum(-1) - entropy
             nll = normaliser - _pick(logits, targets[rows])
-            column.append(_stack(nll, divergence.clamp(min=0), logits.argmax(-1) == favourite))
+            preferred = (logits > _pick(logits, favourite)[:, None]).sum(-1)
+            agrees = logits.argmax(-1) == favourite
+            column.append(_stack(nll, divergence.clamp(min=0), agrees, preferred < NEAR))
     shape = (ids.shape[0], ids.shape[1] - 1)
     return [_unstack(torch.cat(column, dim=1), shape) for column in columns]
 
@@ -160,13 +168,13 @@ def _pick(values: Tensor, targets: Tensor) -> Tensor:
     return values.gather(-1, targets[:, None])[:, 0]
 
 
-def _stack(nll: Tensor, kl: Tensor, agrees: Tensor) -> Tensor:
-    return torch.stack([nll, kl, agrees.to(nll.dtype)]).cpu()
+def _stack(nll: Tensor, kl: Tensor, agrees: Tensor, near: Tensor) -> Tensor:
+    return torch.stack([nll, kl, agrees.to(nll.dtype), near.to(nll.dtype)]).cpu()
 
 
 def _unstack(columns: Tensor, shape: tuple[int, int]) -> TokenScores:
-    nll, kl, agrees = (column.reshape(shape) for column in columns)
-    return TokenScores(nll, kl, agrees.bool())
+    nll, kl, agrees, near = (column.reshape(shape) for column in columns)
+    return TokenScores(nll, kl, agrees.bool(), near.bool())
 
 
 def _chunks(count: int, vocabulary: int) -> Iterator[slice]:

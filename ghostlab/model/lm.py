@@ -12,8 +12,9 @@ import torch
 
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError
+from ghostlab.model.checkpoint import SHARD
 from ghostlab.model.decoder import Decoder, Trace
-from ghostlab.model.export import save
+from ghostlab.model.export import save, save_stock
 from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Model:
     def calls_from(self, trace: Trace) -> Trace:
         """The original's calls under this variant's numbering of the blocks, as far as they are known."""
         calls = {own: trace.calls[full] for own, full in enumerate(self.kept) if full in trace.calls}
-        return Trace(calls=calls, mask=trace.mask)
+        return Trace(calls=calls, mask=trace.mask, seen=trace.seen)
 
     def without(self, cut: Cut, standins: Mapping[Block, StandIn] | None = None) -> Model:
         """The variant with ``cut`` dropped and ``standins`` in its place; weights are shared with this model.
@@ -153,9 +154,13 @@ class Model:
             full_depth=self.depth,
         )
 
-    def save(self, folder: str | Path) -> Path:
+    def save(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
         """Write the model, its tokenizer and its stand-ins; see :func:`ghostlab.model.export.save`."""
-        return save(self, folder)
+        return save(self, folder, card=card, shard=shard)
+
+    def save_stock(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
+        """Write an ordinary checkpoint where that is exact; see :func:`ghostlab.model.export.save_stock`."""
+        return save_stock(self, folder, card=card, shard=shard)
 
     def __repr__(self) -> str:
         what = "" if self.cut is None else f", {self.cut.describe(self.full_depth)}"

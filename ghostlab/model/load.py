@@ -20,6 +20,7 @@ from ghostlab.errors import (
 )
 from ghostlab.model.catalog import EMBEDDED, embedded_gguf
 from ghostlab.model.device import pick_device, pick_dtype
+from ghostlab.model.export import has_operators
 from ghostlab.model.folder import Place, check_tokenizer_files, check_weight_files, read_config
 from ghostlab.model.gguf import convert
 from ghostlab.model.hub import fetch
@@ -36,6 +37,7 @@ def load_model(
     *,
     revision: str | None = None,
     dtype: str = "auto",
+    pruned_only: bool = False,
     settings: Settings | None = None,
     progress: Progress = SILENT,
 ) -> Model:
@@ -45,6 +47,7 @@ def load_model(
         source: ``embedded``, a hub id (``org/name``), a local folder or a ``.gguf`` file.
         revision: Branch, tag or commit of a hub model.
         dtype: ``auto`` (float32 on a CPU, bfloat16 on a GPU), ``float32``, ``bfloat16`` or ``float16``.
+        pruned_only: Accept a recovered model that Ghostlab saved, and leave its operators out.
         settings: Host settings; read from the environment when not given.
         progress: Told what is happening; a stop is obeyed between two stages.
 
@@ -63,7 +66,13 @@ def load_model(
         raise ModelError(f"'{source}' has no revisions.", "Only a model of the hub has; leave it out.")
 
     def approve(folder: Path) -> None:
-        check_memory(read_config(folder), number, device)
+        config = read_config(folder)
+        if has_operators(config) and not pruned_only:
+            raise ModelError(
+                f"{folder.name} is a recovered model, and its operators would be left out.",
+                "Load it with ghostlab.load_recovered, or export it as an ordinary checkpoint (--stock).",
+            )
+        check_memory(config, number, device, most=settings.limits.parameters)
 
     with quiet_transformers():
         place = _locate(source, revision, settings, approve, progress.part(0.0, 0.8))

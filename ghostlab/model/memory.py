@@ -52,20 +52,30 @@ def _container_free() -> list[int]:
 
 
 def check_memory(
-    config: PreTrainedConfig, dtype: torch.dtype, device: torch.device, copies: float = 1
+    config: PreTrainedConfig,
+    dtype: torch.dtype,
+    device: torch.device,
+    copies: float = 1,
+    most: int | None = None,
 ) -> None:
-    """Refuse a model whose weights cannot be held.
+    """Refuse a model whose weights cannot be held, or that has more parameters than the host allows.
 
     Args:
         config: The model's configuration.
         dtype: Number format of the weights in memory.
         device: Where they shall lie.
         copies: How many times the weights exist at the worst moment.
+        most: The most parameters that this host loads; ``None`` for any number.
 
     Raises:
         MemoryLimitError: Saying what is needed, what there is, and what to lower.
     """
     parameters = count_parameters(config)
+    if most is not None and parameters > most:
+        raise MemoryLimitError(
+            f"{parameters / 1e6:,.0f} M parameters are more than this host loads ({most / 1e6:,.0f} M).",
+            "Choose a smaller model, or run Ghostlab on a machine of your own.",
+        )
     need = int(parameters * dtype.itemsize * (copies + LOADING_SHARE))
     have = available_bytes(device)
     if need <= have:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from ghostlab.errors import UnsupportedModelError
-from ghostlab.model.lm import Model
+
+if TYPE_CHECKING:
+    from ghostlab.model.variant import Variant
 
 _ATTENTION = (
     "self_attn.o_proj",
@@ -48,15 +51,16 @@ class Written:
     outputs: dict[str, Tensor] = field(default_factory=dict)
 
 
-def find_projections(model: Model) -> Projections:
+def find_projections(model: Variant) -> Projections:
     """Where the layers of ``model`` write.
 
     Raises:
         UnsupportedModelError: If the family normalises the output of its projections, or has none such.
     """
-    if model.family in _NORMED:
+    family = model.hf.config.model_type
+    if family in _NORMED:
         raise UnsupportedModelError(
-            f"Layers of a '{model.family}' model normalise what they add to the residual stream.",
+            f"Layers of a '{family}' model normalise what they add to the residual stream.",
             "Their projections cannot be refitted in closed form; use a map such as ghost_sink.",
         )
     if not getattr(model.hf.config, "do_layer_norm_before", True):
@@ -69,7 +73,7 @@ def find_projections(model: Model) -> Projections:
     attention = next((path for path in _ATTENTION if path in names), None)
     mlp = next((path for path in _MLP if path in names), None)
     if attention is None or mlp is None:
-        raise UnsupportedModelError(f"The output projections of a '{model.family}' layer were not found.")
+        raise UnsupportedModelError(f"The output projections of a '{family}' layer were not found.")
     return Projections(attention, mlp, float(getattr(model.hf.config, "residual_multiplier", 1.0)))
 
 

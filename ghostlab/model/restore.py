@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
-from ghostlab.model.export import MANIFEST, OPERATORS, unpack
+from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, digest, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import StandIn
 from ghostlab.model.surgery import attach, kept_blocks
@@ -28,10 +28,7 @@ def restore(model: Model, folder: Path) -> Model:
     cut = parse_cut(manifest["cut"]) if manifest["cut"] else None
     standins: dict[Block, StandIn] = {}
     if manifest["operators"]:
-        try:
-            standins = unpack(load_file(folder / OPERATORS))
-        except (OSError, SafetensorError) as error:
-            raise ResultError(f"'{folder / OPERATORS}' is missing or damaged.", "Save it again.") from error
+        standins = _read_operators(folder / OPERATORS, manifest["operators_sha256"])
     _check_fit(model, cut, standins, manifest)
     if cut is not None:
         attach(model.hf, kept_blocks(manifest["full_depth"], cut, standins), standins)
@@ -46,11 +43,21 @@ def restore(model: Model, folder: Path) -> Model:
     )
 
 
+def _read_operators(path: Path, saved: str) -> dict[Block, StandIn]:
+    try:
+        if digest(path) != saved:
+            raise ResultError(f"'{path}' is not the file that was saved with this model.", "Save it again.")
+        return unpack(load_file(path))
+    except (OSError, SafetensorError) as error:
+        raise ResultError(f"'{path}' is missing or damaged.", "Save it again.") from error
+
+
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         kinds = {"name": str, "note": str, "full_depth": int, "cut": str, "operators": list}
-        if manifest["schema"] == 1 and all(isinstance(manifest[k], t) for k, t in kinds.items()):
+        kinds |= {"operators_sha256": str}
+        if manifest["schema"] == SCHEMA and all(isinstance(manifest[k], t) for k, t in kinds.items()):
             return dict(manifest)
     except (OSError, ValueError, KeyError, TypeError):
         pass

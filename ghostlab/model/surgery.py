@@ -98,8 +98,7 @@ def attach(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, St
     for block, standin in standins.items():
         if standin.map is None:
             continue
-        keeps = standin.layer is not None and standin.keeps(block)
-        place = kept.index(standin.layer) if keeps else sum(index < block.stop for index in kept)
+        place, keeps = place_of(block, standin, kept)
         host = decoder.receiver(place)
         like = next(host.parameters(), None)
         standin_map = standin.map.twin()
@@ -108,6 +107,13 @@ def attach(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, St
         (place_beside if keeps else place_before)(host, standin_map)
         if standin_map.first is not None:
             standin_map.first_tokens = _entry(hf.get_submodule(decoder.layout.stack))
+
+
+def place_of(block: Block, standin: StandIn, kept: Sequence[int]) -> tuple[int, bool]:
+    """Where the map of a stand-in goes: the boundary it precedes, or the layer it is beside (``True``)."""
+    if standin.layer is not None and standin.keeps(block):
+        return kept.index(standin.layer), True
+    return sum(index < block.stop for index in kept), False
 
 
 def without_maps(hf: PreTrainedModel) -> PreTrainedModel:

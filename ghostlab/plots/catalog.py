@@ -9,12 +9,14 @@ import plotly.graph_objects as go
 from ghostlab.plots import (
     boundary,
     insight,
+    kinds,
     operator,
     perplexity,
     probes,
     selection,
     sentences,
     spectrum,
+    tasks,
     windows,
 )
 from ghostlab.plots.explained import title
@@ -51,7 +53,15 @@ def sections(result: RunResult) -> list[Section]:
         made.append(Section("Choice of blocks", [panel]))
     if result.runs:
         made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
-    return [*made, *_operators(result), *_probed(result)]
+    return [*made, *_operators(result), *_probed(result), *_asked(result)]
+
+
+def _asked(result: RunResult) -> list[Section]:
+    """What the variants answered, where they were asked."""
+    if result.zero_shot is None:
+        return []
+    panel = Panel("Retained performance", sentences.tasks(result), [tasks.retained(result)])
+    return [Section("Zero-shot tasks", [panel])]
 
 
 def _likelihood(result: RunResult) -> Section:
@@ -70,6 +80,8 @@ def _likelihood(result: RunResult) -> Section:
         ),
         Panel(title("by_position"), sentences.by_position(result), [perplexity.by_position(result)]),
     ]
+    if result.baseline.pruned.agreement:
+        panels.append(Panel("By kind of token", sentences.by_kind(result), [kinds.by_kind(result)]))
     return Section("What was lost and what came back", panels if result.runs else [panels[0], *panels[3:]])
 
 

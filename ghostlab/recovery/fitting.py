@@ -110,11 +110,12 @@ def apply(model: Model, cut: Cut, fit: Fit | None = None) -> Model:
     return model.without(cut, None if fit is None else fit.standins)
 
 
-def load_recovered(folder: str | Path, *, settings: Settings | None = None) -> Model:
-    """Load a model that ``Model.save`` wrote.
+def load_recovered(folder: str | Path, *, dtype: str = "auto", settings: Settings | None = None) -> Model:
+    """Load a model that ``Model.save`` wrote; ``dtype`` as for :func:`ghostlab.load_model`.
 
     Raises:
         ModelNotFoundError: If it is no model folder.
         ResultError: If its operators are missing, damaged or do not fit.
     """
-    return restore(load_model(str(folder), settings=settings), Path(folder))
+    model = load_model(str(folder), dtype=dtype, pruned_only=True, settings=settings)
+    return restore(model, Path(folder))

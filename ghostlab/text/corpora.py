@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ghostlab.errors import TextError
@@ -13,6 +14,8 @@ from ghostlab.text import embedded
 from ghostlab.text.documents import Text, divide
 from ghostlab.text.files import SUFFIXES, read_file
 from ghostlab.text.hub import PREFIX, HubText, read_hub
+from ghostlab.text.mixture import mix, parse_mixture
+from ghostlab.text.presets import PRESETS, load_preset
 from ghostlab.text.uploads import UPLOAD, find
 
 PASTE = "paste:"
@@ -44,8 +47,10 @@ def load_text(
     """Load a text and divide it into a calibration and a held-out part.
 
     Args:
-        source: ``wikipedia``, ``stories``, ``novels``; a .txt, .md, .jsonl, .csv or .parquet file;
-            ``hf:dataset/config:split:column``; or ``paste:`` followed by the text itself.
+        source: ``wikipedia``, ``stories``, ``novels``; from the hub, with the papers' windows, ``wikitext2``,
+            ``ptb``, ``ptb_new``, ``c4``; a .txt, .md, .jsonl, .csv or .parquet file;
+            ``hf:dataset/config:split:column``; ``paste:`` followed by the text; or several of these (but not
+            pasted text) as a mixture, ``wikipedia+novels`` or ``3*wikipedia+1*novels``.
         settings: Host settings; read from the environment when not given.
         progress: Told how much has been read; a stop is obeyed between documents.
         limit_bytes: Read no more than this many bytes of UTF-8; the document that reaches it is cut there.
@@ -54,8 +59,17 @@ def load_text(
         TextError: If the source is unknown, unreadable, or holds too little to be divided.
     """
     settings = settings or Settings.from_env()
+    if _is_mixture(source, settings):
+        parts = parse_mixture(source)
+        texts = [
+            load_text(part.source, settings=settings, progress=steps, limit_bytes=limit_bytes)
+            for part, steps in zip(parts, progress.shares(len(parts)), strict=True)
+        ]
+        return mix(texts, parts, source)
+    if source in PRESETS:
+        return load_preset(source, partial(_limited, limit=limit_bytes), progress)
     name, title, licence, documents = _open(source, settings)
-    taken = _limited(documents, limit_bytes, progress, f"Reading {title}")
+    taken = _limited(documents, progress, f"Reading {title}", limit=limit_bytes)
     return divide(taken, name=name, title=title, licence=licence)
 
 
@@ -66,6 +80,13 @@ def text_from_string(content: str, name: str = "pasted") -> Text:
         TextError: If it is empty or a single sentence.
     """
     return divide([content], name=name, title="The pasted text", licence="your own")
+
+
+def _is_mixture(source: str, settings: Settings) -> bool:
+    """Whether ``source`` names several texts; a file may have a plus sign in its name."""
+    if "+" not in source or source.startswith(PASTE):
+        return False
+    return not (settings.limits.local_paths and Path(source).expanduser().exists())
 
 
 def _open(source: str, settings: Settings) -> tuple[str, str, str, Iterable[str]]:
@@ -95,7 +116,7 @@ def _open(source: str, settings: Settings) -> tuple[str, str, str, Iterable[str]
     return path.name, path.name, "your own file", read_file(path)
 
 
-def _limited(documents: Iterable[str], limit: int, progress: Progress, message: str) -> Iterator[str]:
+def _limited(documents: Iterable[str], progress: Progress, message: str, *, limit: int) -> Iterator[str]:
     """Documents up to ``limit`` bytes in all; the last one is cut to fit."""
     left = limit
     progress.at(0.0, message)

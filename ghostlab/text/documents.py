@@ -16,16 +16,31 @@ PARAGRAPH = "\n\n"
 
 
 @dataclass(frozen=True)
+class Protocol:
+    """How a paper cuts its evaluation text into windows; see :mod:`ghostlab.text.protocols`.
+
+    Attributes:
+        name: Whose rules they are.
+        join: What stands between documents, which are then one text; ``None`` if windows come from documents.
+    """
+
+    name: str
+    join: str | None
+
+
+@dataclass(frozen=True)
 class Documents:
     """Texts that belong together inside, and are independent of each other.
 
     Attributes:
         name: What they are, for messages and records: ``wikipedia, held out``.
         texts: The documents in the order of their source.
+        protocol: A paper's way to cut them into windows; otherwise windows are drawn from all of them.
     """
 
     name: str
     texts: tuple[str, ...]
+    protocol: Protocol | None = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.texts)

@@ -25,11 +25,15 @@ class HubText:
         name: Data set and configuration as they were written, ``org/name/config``.
         split: For example ``test``.
         column: ``None`` to find it.
+        revision: Branch or tag, for example the hub's own conversion of a script to Parquet.
+        files: Which file of the data set holds the split, where its configurations do not tell.
     """
 
     name: str
     split: str
     column: str | None = None
+    revision: str | None = None
+    files: str | None = None
 
     @classmethod
     def parse(cls, source: str) -> HubText:
@@ -42,6 +46,12 @@ class HubText:
         if found is None:
             raise TextError(f"'{source}' does not name a data set.", _FORM)
         return cls(found["name"], found["split"] or "train", found["column"])
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Where in the data set to look, for ``datasets.load_dataset``; empty for the usual place."""
+        place: dict[str, Any] = {} if self.revision is None else {"revision": self.revision}
+        return place if self.files is None else {**place, "data_files": {self.split: self.files}}
 
     def candidates(self) -> list[tuple[str, str | None]]:
         """Ways to read the name as data set and configuration: ``a/b`` is org/name, else name/config."""
@@ -86,7 +96,7 @@ def _open(spec: HubText) -> Any:
                 f"'{name}' is a local folder, not a data set of the hub.", "Give files by their path."
             )
         try:
-            return load_dataset(name, config, split=spec.split, streaming=True)
+            return load_dataset(name, config, split=spec.split, streaming=True, **spec.place)
         except DatasetNotFoundError as error:
             if (name, config) == last or "gated" in str(error):
                 raise _explain(spec, error) from error

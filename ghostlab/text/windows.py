@@ -6,27 +6,27 @@ sections, the sections are shuffled, joined and tokenised as far as needed, and 
 
 from __future__ import annotations
 
-import math
 import random
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
 from ghostlab.config import BosPolicy
 from ghostlab.errors import TextError
 from ghostlab.text.documents import PARAGRAPH, Documents, sections
+from ghostlab.text.protocols import Span, spans
+from ghostlab.text.tokens import encode, tokenise, uses_bos
+from ghostlab.windowrule import WindowRule
 
 SECTION = 3000
 """Characters of a section: a window of 256 tokens fits about three times, so windows see many documents."""
 
+EVERY = 1 << 40
+"""More windows than any text holds."""
+
 HELD_OUT_SEED = 0
 """Held-out windows are the same whatever the seed of a run, so that runs can be compared."""
-
-CHARACTERS_PER_TOKEN = 5.0
-"""Rather more than English prose needs, so that one call of the tokenizer nearly always suffices."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Windows:
         bytes: UTF-8 bytes of the text of the predicted tokens of each window, ``[count]``.
         bos: Whether every window begins with the tokenizer's BOS token.
         name: What the text is.
+        rule: How they were cut.
     """
 
     ids: torch.Tensor
@@ -46,6 +47,7 @@ class Windows:
     bytes: torch.Tensor
     bos: bool
     name: str
+    rule: WindowRule = field(default_factory=WindowRule)
 
     @property
     def count(self) -> int:
@@ -67,7 +69,7 @@ def make_windows(
     documents: Documents,
     tokenizer: PreTrainedTokenizerBase,
     *,
-    count: int,
+    count: int | None,
     length: int,
     bos: BosPolicy = "auto",
     seed: int | None = 0,
@@ -76,13 +78,16 @@ def make_windows(
 ) -> Windows:
     """Cut ``count`` windows of ``length`` tokens out of ``documents``.
 
+    Documents with a protocol are cut by it: its first ``count`` windows, whatever seed and folds say.
+
     Args:
         documents: The texts; of several folds each has documents of its own. Where there are fewer documents
             than folds, their sections are dealt out instead.
         tokenizer: The model's tokenizer.
-        count: Windows in all, dealt to the folds as evenly as possible.
+        count: Windows in all, dealt to the folds as evenly as possible; ``None`` for all that there are.
         length: Tokens per window, BOS included; at least 2.
-        bos: ``auto`` follows the tokenizer's own convention; with BOS every window begins with it.
+        bos: ``auto`` follows the tokenizer's own convention; with BOS every window begins with it. Under a
+            protocol ``auto`` puts it where the protocol does, at the start of what is tokenised.
         seed: Order of documents and sections; ``None`` keeps the order of the source, undivided.
         folds: Number of folds.
         fewer_ok: Return the windows that there are when the text is too short for ``count``.
@@ -90,6 +95,10 @@ def make_windows(
     Raises:
         TextError: If the text is too short, or BOS is demanded of a tokenizer that has none.
     """
+    if documents.protocol is not None:
+        return _by_protocol(documents, tokenizer, count, length, bos)
+    if count is None:
+        count, fewer_ok = EVERY, True
     with_bos = uses_bos(tokenizer, bos)
     size = length - with_bos
     dealt = _deal(documents, min(folds, count), seed)
@@ -104,23 +113,41 @@ def make_windows(
     if with_bos:
         ids = torch.cat([torch.full((len(ids), 1), int(tokenizer.bos_token_id)), ids], dim=1)
     fold = torch.repeat_interleave(torch.arange(len(found)), torch.tensor(found))
-    return Windows(ids, fold, torch.cat([counts for _, counts in filled]), with_bos, documents.name)
+    rule = WindowRule(
+        bos="every window" if with_bos else "nowhere",
+        order="consecutive" if seed is None else "shuffled sections",
+    )
+    return Windows(ids, fold, torch.cat([counts for _, counts in filled]), with_bos, documents.name, rule)
 
 
-def uses_bos(tokenizer: PreTrainedTokenizerBase, policy: BosPolicy) -> bool:
-    """Whether windows begin with BOS under ``policy``; ``auto`` asks what the tokenizer does with a text.
+def _by_protocol(
+    documents: Documents, tokenizer: PreTrainedTokenizerBase, count: int | None, length: int, bos: BosPolicy
+) -> Windows:
+    """Windows as the paper cuts them, with BOS as the tokenizer puts it (``auto``), in each, or nowhere."""
+    assert documents.protocol is not None
+    adds, each = bos == "auto" and uses_bos(tokenizer, bos), bos == "always" and uses_bos(tokenizer, bos)
 
-    Raises:
-        TextError: If the policy is ``always`` and the tokenizer has no BOS token.
-    """
-    if policy == "never":
-        return False
-    token = tokenizer.bos_token_id
-    if policy == "always":
-        if token is None:
-            raise TextError("This model's tokenizer has no BOS token.", "Set bos to auto or never.")
-        return True
-    return token is not None and tokenizer("a").input_ids[:1] == [token]
+    def read(text: str) -> Span:
+        tokens, ends = encode(text, tokenizer)
+        sizes = ends.diff(prepend=torch.zeros(1, dtype=torch.long))
+        if adds:
+            first = torch.tensor([int(tokenizer.bos_token_id)])
+            tokens, sizes = torch.cat([first, tokens]), torch.cat([torch.zeros_like(first), sizes])
+        return tokens, sizes
+
+    found = spans(documents, read, length - each, count)
+    ids = torch.stack([tokens for tokens, _ in found])
+    counts = torch.stack([sizes[0 if each else 1 :].sum() for _, sizes in found])
+    if each:
+        ids = torch.cat([torch.full((len(ids), 1), int(tokenizer.bos_token_id)), ids], dim=1)
+    rule = WindowRule(
+        documents.protocol.name,
+        documents.protocol.join,
+        "every window" if each else "start of the text" if adds else "nowhere",
+        "random documents" if documents.protocol.join is None else "consecutive",
+    )
+    fold = torch.zeros(len(ids), dtype=torch.long)
+    return Windows(ids, fold, counts, each, documents.name, rule)
 
 
 def _too_short(documents: Documents, count: int, length: int, fit: int, folds: int) -> TextError:
@@ -171,45 +198,9 @@ def _cut(
 
     With BOS all text tokens of a window are predicted, without it all but the first.
     """
-    tokens, ends = _tokenise(PARAGRAPH.join(texts), tokenizer, quota * size)
+    tokens, ends = tokenise(PARAGRAPH.join(texts), tokenizer, quota * size)
     found = min(quota, len(tokens) // size)
     before = torch.cat([torch.zeros(1, dtype=torch.long), ends])  # bytes of text in front of each token
     first = torch.arange(found) * size
     counts = before[first + size] - before[first + (0 if with_bos else 1)]
     return tokens[: found * size].view(found, size), counts
-
-
-def _tokenise(
-    text: str, tokenizer: PreTrainedTokenizerBase, wanted: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """At least ``wanted`` tokens of ``text`` where it has them, and the bytes up to each one's end."""
-    tokens = ends = torch.zeros(0, dtype=torch.long)
-    start = 0
-    while len(tokens) < wanted and start < len(text):
-        stop = start + math.ceil((wanted - len(tokens)) * CHARACTERS_PER_TOKEN)
-        space = text.find(" ", stop)  # words stay whole, and keep the space in front of them
-        chunk = text[start:] if space < 0 else text[start:space]
-        more_tokens, more_ends = _encode(chunk, tokenizer)
-        ends = torch.cat([ends, more_ends + (ends[-1] if len(ends) else 0)])
-        tokens = torch.cat([tokens, more_tokens])
-        start += len(chunk)
-    return tokens, ends
-
-
-def _encode(text: str, tokenizer: PreTrainedTokenizerBase) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens of ``text`` without special ones, and for each the UTF-8 bytes of the text up to its end."""
-    options: dict[str, Any] = {"add_special_tokens": False, "verbose": False}
-    if not tokenizer.is_fast:
-        tokens = tokenizer(text, **options).input_ids
-        lengths = [len(tokenizer.decode([token]).encode()) for token in tokens]
-        return torch.tensor(tokens, dtype=torch.long), torch.tensor(lengths, dtype=torch.long).cumsum(0)
-    encoded = tokenizer(text, return_offsets_mapping=True, **options)
-    ends = torch.tensor([end for _, end in encoded.offset_mapping], dtype=torch.long)
-    return torch.tensor(encoded.input_ids, dtype=torch.long), _bytes_before(text)[ends]
-
-
-def _bytes_before(text: str) -> torch.Tensor:
-    """UTF-8 bytes in front of each character of ``text``, and of all of it, ``[characters + 1]``."""
-    code = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    lengths = 1 + (code >= 0x80).astype(np.int64) + (code >= 0x800) + (code >= 0x10000)
-    return torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]))

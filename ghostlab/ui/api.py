@@ -1,4 +1,7 @@
-"""The app for scripts: ``run``, ``status``, ``result``, ``cancel`` through ``gradio_client``."""
+"""The app for scripts, through ``gradio_client``: ``run``, ``atlas``, ``status``, ``result``, ``cancel``.
+
+What a function's docstring says is what the app's API page says of its endpoint.
+"""
 
 from __future__ import annotations
 
@@ -13,36 +16,45 @@ from ghostlab.ui.service import Service
 
 
 def expose(service: Service) -> None:
-    """Name the four endpoints; to be called inside ``gr.Blocks``."""
+    """Name the five endpoints; to be called inside ``gr.Blocks``."""
 
     def run(config: dict[str, Any], request: gr.Request) -> str:
-        """Start a run of a configuration (as in result.json; missing keys take their defaults).
-
-        Returns its id.
-        """
+        """Queue a run and return its id at once. `config` holds settings by the names that result.json has
+        under "config", for example {"drop": "20:25", "recover": ["ghost"]}; what is missing takes its
+        default."""
         with told_to_user():
             return service.start(RunConfig.from_dict(config), request.session_hash or "")
 
+    def atlas(config: dict[str, Any], lengths: str, request: gr.Request) -> str:
+        """Queue a survey of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
+        return its id at once. Of `config`, as for run, the settings of model, text and calibration count."""
+        with told_to_user():
+            return service.survey(RunConfig.from_dict(config), lengths, request.session_hash or "")
+
     def status(run_id: str) -> dict[str, Any]:
-        """How a run is: state (waiting, running, done, failed, stopped), fraction, message, position,
-        elapsed and remaining seconds, error."""
+        """How the run or survey of this id is doing: state (waiting, running, done, failed or stopped),
+        fraction done, message, position in the waiting list, seconds elapsed and remaining, error."""
         with told_to_user():
             return _status(service, run_id)
 
     def result(run_id: str) -> dict[str, Any]:
-        """What a run found so far, as in result.json."""
+        """What the run or survey of this id has found so far: what `ghostlab run` writes as result.json, or
+        `ghostlab atlas` as its file."""
         with told_to_user():
             if not run_id:
                 raise ResultError("No run is named.", "Give the id that run returned.")
-            return service.result(run_id).to_dict()
+            view = service.jobs.view(run_id)
+            if view is None or view.result is None:
+                raise ResultError(service.gone(run_id), "It may have found nothing yet; ask for its status.")
+            return view.result.to_dict()
 
     def cancel(run_id: str) -> dict[str, Any]:
-        """Stop a run; harmless at any time. Returns its status."""
+        """Stop the run or survey of this id and return its status; harmless at any time."""
         with told_to_user():
             service.cancel(run_id)
             return _status(service, run_id)
 
-    for endpoint in (run, status, result, cancel):
+    for endpoint in (run, atlas, status, result, cancel):
         gr.api(endpoint, api_name=endpoint.__name__, concurrency_limit=None)
 
 

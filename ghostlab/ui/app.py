@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from typing import Any
 
@@ -83,31 +82,37 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
         "enable_monitoring": False,
         "show_error": False,
         "max_file_size": max(settings.limits.file_bytes, settings.limits.upload_bytes),
+        "state_session_capacity": settings.limits.open_pages,  # by default ten thousand pages stay in memory
         "max_threads": 80,  # each open page that follows a job sleeps in one
         "footer_links": ["api"],
         "strict_cors": True,
     }
 
 
-def launch(settings: Settings, host: str | None = None, port: int | None = None) -> None:
+def launch(
+    settings: Settings, host: str | None = None, port: int | None = None, lab: Laboratory | None = None
+) -> None:
     """Build, listen and stay; torch is loaded behind the page, not before it.
 
     Args:
         settings: The host's profile and limits.
-        host, port: Where to listen; default ``GRADIO_SERVER_NAME`` and ``GRADIO_SERVER_PORT``.
+        host, port: Where to listen; default ``GRADIO_SERVER_NAME`` and the port of the settings.
+        lab: As for :func:`build_app`.
 
     Raises:
         ConfigError: If the port is taken.
     """
-    demo, arguments = build_app(settings)
+    port = port or settings.port  # not left to gradio, which would try the next hundred ports too
+    demo, arguments = build_app(settings, lab)
     try:
         _, url, _ = demo.launch(
             server_name=host, server_port=port, prevent_thread_lock=True, quiet=True, **arguments
         )
     except OSError as error:
-        where = port or os.environ.get("GRADIO_SERVER_PORT") or "every port from 7860 on"
+        demo.close()
         raise ConfigError(
-            f"The app cannot listen on {where}: it is taken.", "Name another --port."
+            f"The app cannot listen on {f'port {port}' if port else 'any port from 7860 on'}: it is taken.",
+            "Name another by --port or GRADIO_SERVER_PORT.",
         ) from error
     print(f"Ghostlab is at {url} (Ctrl-C ends it)", flush=True)
     later = threading.Timer(WARM_UP_DELAY, warm_up)

@@ -52,8 +52,9 @@ def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], 
     """Model and text, and the button for a file of one's own."""
     paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
     files = ", a file" if settings.limits.local_paths else ""
+    offered = registry.models(settings.limits.parameters)
     model = gr.Dropdown(
-        registry.models(), value=default.model, label="Model", allow_custom_value=True,
+        offered, value=default.model, label="Model", allow_custom_value=True,
         info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
     )  # fmt: skip
     text = gr.Dropdown(

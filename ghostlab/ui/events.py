@@ -13,7 +13,7 @@ from ghostlab.config import PromptFormat
 from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import address, picks, present, probing, uploads
+from ghostlab.ui import address, asking, picks, present, probing, uploads
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
@@ -61,6 +61,10 @@ class Events:
         ]
         probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         presses += [("run", press) for press in probes]
+        tasks = self.by_title["Tasks"]
+        presses.append(
+            ("run", asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
+        )
         opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
         for name, press in [*presses, ("run", opened)]:
             press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
@@ -194,11 +198,13 @@ class Events:
 
     def words(self, shown: str) -> Update:
         """What the tabs say of a result besides its figures."""
-        return self._rendered(self.service.result(shown), "words")
+        with told_to_user():
+            return self._rendered(self.service.result(shown), "words")
 
     def figures(self, drawn: str) -> Update:
         """The figures of a result."""
-        return self._rendered(self.service.result(drawn), "figures")
+        with told_to_user():
+            return self._rendered(self.service.result(drawn), "figures")
 
     def _example(self) -> Update:
         """The example's page, drawn once for all visitors."""

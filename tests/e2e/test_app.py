@@ -25,7 +25,7 @@ FIGURES = {
     "Boundary error": 4,
     "Operator": 9,
     "Spectrum & rank": 5,
-    "Perplexity": 4,
+    "Perplexity": 5,
     "Compare": 8,
     "Block map": 2,
 }

@@ -12,8 +12,10 @@ from ghostlab.generations import Generation
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
 from ghostlab.results import RunResult
+from ghostlab.zeroshot import ZeroShot
 from tests.helpers.atlases import make_atlas
 from tests.helpers.results import make_probe, make_result
+from tests.helpers.zeroshot import make_zero_shot
 
 
 class FakeLab:
@@ -23,6 +25,7 @@ class FakeLab:
         self.asked: list[RunConfig] = []
         self.prompts: list[dict[str, Any]] = []
         self.probed: list[tuple[str, tuple[Alteration, ...]]] = []
+        self.questions: list[tuple[tuple[str, ...], int]] = []
         self.before = before
 
     def run(
@@ -53,6 +56,11 @@ class FakeLab:
             make_probe(how, 90 - 10 * how.alpha + 400 / (how.rank or 40), run.window_nll, label)
             for how in asked
         ]
+
+    def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
+        self.questions.append((tuple(tasks), options["limit"]))
+        options["progress"](ProgressUpdate(1.0, "Done"))
+        return make_zero_shot(["original", "pruned", *(run.label for run in source.runs)], tasks)
 
     def generate(self, result: RunResult, **options: Any) -> list[Generation]:
         self.prompts.append(options)

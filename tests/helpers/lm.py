@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from ghostlab.model.lm import Model
 from ghostlab.text.windows import Windows
@@ -33,3 +33,14 @@ def tiny_windows(count: int = 6, length: int = 16, *, folds: int = 3, seed: int 
     ids = tiny_ids(count, length, seed=seed)
     fold = torch.arange(count) * folds // count
     return Windows(ids, fold, torch.full((count,), 3 * (length - 1)), False, "random")
+
+
+def generated(hf: PreTrainedModel, ids: torch.Tensor, *, padding: int) -> torch.Tensor:
+    """Three greedy tokens after ``ids``, which stand behind ``padding`` tokens of padding."""
+    batch, length = ids.shape
+    padded = torch.cat([torch.zeros(batch, padding, dtype=torch.long), ids], 1)
+    mask = (torch.arange(padding + length) >= padding).long().expand(batch, -1)
+    made: torch.Tensor = hf.generate(
+        padded, attention_mask=mask, max_new_tokens=3, do_sample=False, eos_token_id=None, pad_token_id=0
+    )
+    return made[:, padding + length :]

@@ -14,6 +14,7 @@ from ghostlab.generations import Generation, Token
 from ghostlab.insights import Direction, Excitement, Points, StatePlane
 from ghostlab.probes import Alteration, Probe
 from ghostlab.records import (
+    Agreement,
     Baseline,
     BoundaryReport,
     CutInfo,
@@ -26,6 +27,7 @@ from ghostlab.records import (
     SelectionInfo,
     SymmetrySplit,
     TextInfo,
+    TokenClass,
 )
 from ghostlab.results import RunResult
 from ghostlab.spec import RecoverySpec
@@ -86,7 +88,31 @@ def _metric(value: float, spread: float) -> Metric:
 def _scores(rng: np.random.Generator, name: str, nll: float, windows: np.ndarray) -> Scores:
     window_nll, position_nll = _likelihoods(rng, nll, windows)
     metrics = _metrics(np.asarray(window_nll), 0.0 if name == "original" else nll - _NLL["original"])
-    return Scores(*metrics, window_nll=window_nll, position_nll=position_nll)
+    agreement = None if name == "original" else _agreement(nll)
+    return Scores(*metrics, window_nll=window_nll, position_nll=position_nll, agreement=agreement)
+
+
+def _agreement(nll: float) -> Agreement:
+    """Losses that grow with the token's difficulty; the one line break says nothing sure."""
+    lost = nll - _NLL["original"]
+    counts = {"first": WINDOWS, "digit": 90, "word start": 2400, "newline": 1}
+    shifts = [Metric(-lost * f, -lost * f - 0.1, -lost * f + 0.1) for f in (0.2, 1.6, 1.0, 0.0)]
+    kinds = [
+        TokenClass(name, count, 0.9 * lost, 1 / (1 + lost), 1 / (1 + 0.4 * lost), shift)
+        for (name, count), shift in zip(counts.items(), shifts, strict=True)
+    ]
+    ripple = 1 + 0.1 * np.sin(np.arange(WINDOWS))
+    top = 1 / (1 + lost)
+    return Agreement(
+        _metric(1 / (1 + 0.4 * lost), 0.01),
+        _metric(-lost, 0.05),
+        (lost * ripple).tolist(),
+        (top * ripple).tolist(),
+        (top * ripple).tolist(),
+        [lost] * (LENGTH - 1),
+        [-lost] * (LENGTH - 1),
+        kinds,
+    )
 
 
 def _likelihoods(
@@ -127,6 +153,7 @@ def _run(rng: np.random.Generator, name: str, order: int, cut: Cut, windows: np.
         label=name,
         window_nll=window_nll,
         position_nll=position_nll,
+        agreement=_agreement(nll),
         gap_closed=(_NLL["pruned"] - nll) / (_NLL["pruned"] - _NLL["original"]),
         blocks=reports,
         operators=fitted,

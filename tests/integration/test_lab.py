@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 import ghostlab as gl
 from ghostlab.errors import Cancelled, CutError, TextError
@@ -132,8 +133,13 @@ def test_criteria_choose_the_blocks_that_the_field_would(
 
 
 def test_recovered_model_cached_uncached_saved_and_loaded(
-    embedded_model: Model, wikipedia: Text, settings: Settings, tmp_path: Path
+    embedded_model: Model,
+    wikipedia: Text,
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
     calib = gl.calibrate(embedded_model, wikipedia, sequences=8, length=64)
     cut = gl.parse_cut("20:25,28:30")
     recovered = gl.apply(embedded_model, cut, gl.fit(calib, cut, method="ghost"))
@@ -145,6 +151,9 @@ def test_recovered_model_cached_uncached_saved_and_loaded(
     recovered.save(tmp_path / "out")
     again = gl.load_recovered(tmp_path / "out", settings=settings)
     assert torch.equal(again.hf(ids, use_cache=False).logits, full)
+    trusted = AutoModelForCausalLM.from_pretrained(tmp_path / "out", trust_remote_code=True)
+    with torch.no_grad():
+        assert torch.equal(trusted(ids, use_cache=False).logits, full)
     direct = gl.perplexity(recovered, wikipedia.held_out, sequences=4, length=64)
     loaded = gl.perplexity(again, wikipedia.held_out, sequences=4, length=64)
     assert direct == loaded

@@ -17,8 +17,8 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
-    "atlas", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress", "records",
-    "resampling", "results", "settings", "spec",
+    "answers", "atlas", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
+    "records", "resampling", "results", "settings", "spec", "windowrule", "zeroshot",
 }  # fmt: skip
 ROAD = [
     "model",
@@ -36,6 +36,8 @@ ROAD = [
     "steps",
     "workbench",
     "probing",
+    "exporting",
+    "answering",
     "lab",
     "jobstate",
     "jobs",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghostlab.comparison import differences, likelihood, same_windows, sides, table
+from ghostlab.comparison import compare, differences, likelihood, same_windows, sides, table
 from ghostlab.errors import ResultError
 from ghostlab.resampling import difference, paired
 from tests.helpers.results import make_result
@@ -59,7 +59,11 @@ def test_every_figure_of_two_sides_is_exchanged_exactly() -> None:
     found = likelihood(ghost, pruned)
     assert found is not None
     assert (nats.difference, nats.low, nats.high) == pytest.approx((found.value, found.low, found.high))
-    assert rows["KL to the original"].low is None, "its windows are not kept"
+    assert rows["Bits per byte"].low is None, "its windows are not kept"
+    for name, kept in (("KL to the original", "window_kl"), ("Top-5 agreement", "window_top5")):
+        ours, theirs = (getattr(side.run.agreement, kept) for side in (ghost, pruned))
+        interval = difference(ours, theirs)
+        assert (rows[name].low, rows[name].high) == (interval.low, interval.high)
     assert rows["Explained (fitted on)"].difference is None
     assert rows["Parameters added"].difference == result.runs[0].parameters_added
 
@@ -86,12 +90,12 @@ def _original(result, window_nll):
 
 def test_a_result_compares_by_label_and_names_those_it_has() -> None:
     result = make_result()
-    rows = result.compare(make_result(blocks=2), "ghost", "pruned")
+    rows = compare(result, make_result(blocks=2), "ghost", "pruned")
     assert {row.figure: row.difference for row in rows}["Blocks dropped"] == -2
     with pytest.raises(
         ResultError, match=r"'magic' is no recovery of this run\. There are pruned, ghost, affine"
     ):
-        result.compare(result, "magic", "ghost")
+        compare(result, result, "magic", "ghost")
 
 
 def test_the_table_holds_numbers_that_sort_as_numbers() -> None:

@@ -128,6 +128,12 @@ def test_host_limits_are_checked_only_against_a_host() -> None:
         large.check(public)
     with pytest.raises(ConfigError, match="This host allows 128"):
         RunConfig(new_tokens=129).check(public)
+    ranks = tuple(RecoverySpec("ghost", rank) for rank in range(1, 10))
+    with pytest.raises(ConfigError, match="This host fits 8 in a run"):
+        RunConfig(recover=ranks).check(public)
+    for name in ("text", "held_out_text", "prompt"):
+        with pytest.raises(ConfigError, match=f"{name} is too long"):
+            replace(RunConfig(), **{name: "paste:" + "\N{SNOWMAN}" * 400_000}).check(public)
     RunConfig().check(public)
 
 

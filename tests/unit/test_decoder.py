@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from transformers import PreTrainedModel, T5Config, T5ForConditionalGeneration
+from transformers import PreTrainedModel
 
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, UnsupportedModelError
 from ghostlab.model.decoder import Decoder
-from ghostlab.model.families import FAMILIES
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.model.surgery import attach, clone, drop_blocks, without_maps
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids, tiny_model
 
 pytestmark = pytest.mark.unit
-CUTS = ("0:1", "2:4", "4:6", "0:2,3:4")
+CUTS = ("0:2,3:4", "1:3,4:6")
 families = pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
 
 
@@ -68,32 +67,22 @@ def cached_logits(model: PreTrainedModel, ids: torch.Tensor, split: int) -> torc
     return torch.cat(parts, dim=1)
 
 
-def test_every_listed_family_is_tested() -> None:
-    assert set(FAMILY_OPTIONS) == set(FAMILIES)
-
-
 @families
 def test_replaying_any_span_equals_the_forward_pass(family: str) -> None:
     model, ids = tiny_model(family), tiny_ids()
     decoder = Decoder(model)
+    mask = torch.ones_like(ids)
+    mask[1, :7] = 0
+    padded = decoder.trace(ids, range(DEPTH + 1), mask=mask)
+    state = decoder.run_span(padded.states[1], 1, DEPTH, padded)
+    logits = decoder.run_head(decoder.run_tail(state))
+    assert torch.equal(logits[mask.bool()], model(ids, attention_mask=mask).logits[mask.bool()])
     trace = decoder.trace(ids, range(DEPTH + 1))
     for start, stop in ((0, 6), (0, 1), (2, 5), (5, 6), (3, 3)):
         state = decoder.run_span(trace.states[start], start, stop, trace)
         assert torch.equal(state, trace.states[stop])
     logits = decoder.run_head(decoder.run_tail(trace.states[DEPTH]))
     assert torch.equal(logits, model(ids).logits)
-
-
-@families
-def test_a_padded_batch_replays_exactly_too(family: str) -> None:
-    model, ids = tiny_model(family), tiny_ids()
-    mask = torch.ones_like(ids)
-    mask[1, :7] = 0
-    decoder = Decoder(model)
-    trace = decoder.trace(ids, range(DEPTH + 1), mask=mask)
-    state = decoder.run_span(trace.states[1], 1, DEPTH, trace)
-    logits = decoder.run_head(decoder.run_tail(state))
-    assert torch.equal(logits[mask.bool()], model(ids, attention_mask=mask).logits[mask.bool()])
 
 
 @families
@@ -105,23 +94,10 @@ def test_a_variant_equals_the_blocks_run_by_hand(family: str, cut: str, recovere
     expected = by_hand(model, ids, cut, recovered=recovered)
     cut_model = variant(model, cut, recovered=recovered)
     torch.testing.assert_close(cut_model(ids, use_cache=False).logits, expected, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(cached_logits(cut_model, ids, 12), expected, rtol=1e-4, atol=1e-5)
     assert not torch.allclose(expected, before, atol=1e-3), (
         "the cut must matter for this test to mean anything"
     )
     assert torch.equal(model(ids).logits, before), "the original must not change"
-
-
-@families
-def test_left_padding_changes_nothing(family: str) -> None:
-    model = variant(tiny_model(family), "2:4", recovered=True)
-    ids = tiny_ids(batch=1, length=10)
-    padded = torch.cat([torch.zeros(1, 5, dtype=torch.long), ids], dim=1)
-    mask = torch.cat([torch.zeros(1, 5, dtype=torch.long), torch.ones(1, 10, dtype=torch.long)], dim=1)
-    options = {"max_new_tokens": 6, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
-    alone = model.generate(ids, **options)[0, 10:]
-    together = model.generate(padded, attention_mask=mask, **options)[0, 15:]
-    assert torch.equal(alone, together)
 
 
 @families
@@ -176,12 +152,6 @@ def test_trace_stops_after_the_last_boundary() -> None:
     assert seen == [0, 1, 2]
     assert set(trace.states) == {1, 3}
     assert all(not b._forward_pre_hooks for b in Decoder(model).blocks), "hooks must be removed"
-
-
-def test_an_encoder_decoder_is_refused_by_name() -> None:
-    config = T5Config(vocab_size=32, d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2)
-    with pytest.raises(UnsupportedModelError, match="'t5'"):
-        Decoder(T5ForConditionalGeneration(config))
 
 
 def test_position_dependent_blocks_are_refused() -> None:

@@ -15,6 +15,7 @@ from ghostlab.model import likelihood
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.lm import Model
 from ghostlab.resampling import resamples
+from ghostlab.text.kinds import KINDS
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS
 from tests.unit.test_decoder import random_standins
@@ -49,6 +50,8 @@ def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.
         torch.testing.assert_close(found.nll.double(), nll, rtol=1e-4, atol=1e-5)
         torch.testing.assert_close(found.kl.double(), kl, rtol=1e-3, atol=2e-5)
         assert (found.agrees == (own.argmax(-1) == reference.argmax(-1))).float().mean() > 0.98
+        near = (own.topk(5).indices == reference.argmax(-1, keepdim=True)).any(-1)
+        assert (found.near == near).float().mean() > 0.98
 
 
 def test_variants_run_only_their_suffix() -> None:
@@ -74,7 +77,7 @@ def test_metrics_and_their_intervals() -> None:
     kl = torch.rand(8, 15, generator=generator)
     agrees = torch.rand(8, 15, generator=generator) > 0.4
     counts = torch.arange(40, 48)
-    found = summarise(TokenScores(nll, kl, agrees), counts, seed=0)
+    found = summarise(TokenScores(nll, kl, agrees, agrees), counts, seed=0)
     assert found.perplexity.value == pytest.approx(math.exp(float(nll.double().mean())))
     assert found.bits_per_byte.value == pytest.approx(
         float(nll.double().sum()) / math.log(2) / float(counts.sum())
@@ -90,16 +93,66 @@ def test_metrics_and_their_intervals() -> None:
     assert width == pytest.approx(2 * half, rel=0.1)
 
 
+def test_agreement_by_window_position_and_kind() -> None:
+    generator = torch.Generator().manual_seed(1)
+    shape = (6, 9)
+    original, nll, kl = (torch.rand(shape, generator=generator) for _ in range(3))
+    agrees = torch.rand(shape, generator=generator) > 0.5
+    near = agrees | (torch.rand(shape, generator=generator) > 0.5)
+    kinds = torch.randint(3, shape, generator=generator)
+    kinds[2, 4] = 5  # one token of a kind that most bootstrap samples lack
+    truth = torch.ones(shape).bool()
+    found = summarise(
+        TokenScores(nll, kl, agrees, near),
+        torch.arange(10, 16),
+        0,
+        original=TokenScores(original, kl * 0, truth, truth),
+        kinds=kinds,
+    ).agreement
+    assert found is not None
+    shift = (original - nll).double()
+    assert found.shift.value == pytest.approx(float(shift.mean()))
+    assert found.top5_agreement.value == pytest.approx(float(near.double().mean()))
+    assert found.top5_agreement.low < found.top5_agreement.value < found.top5_agreement.high
+    assert found.window_kl == pytest.approx(kl.double().mean(1).tolist())
+    assert found.window_top5 == pytest.approx(near.double().mean(1).tolist())
+    assert found.position_shift == pytest.approx(shift.mean(0).tolist())
+    assert [each.name for each in found.classes] == [KINDS[0], KINDS[1], KINDS[2], KINDS[5]]
+    assert sum(each.tokens for each in found.classes) == kl.numel()
+    for number, each in zip((0, 1, 2, 5), found.classes, strict=True):
+        mask = kinds == number
+        assert each.kl == pytest.approx(float(kl[mask].double().mean()))
+        assert each.top1_agreement == pytest.approx(float(agrees[mask].double().mean()))
+        assert each.shift.value == pytest.approx(float(shift[mask].mean()))
+        assert each.shift.low <= each.shift.value <= each.shift.high
+    rare = found.classes[-1].shift
+    assert rare.low == rare.high == pytest.approx(float(shift[2, 4]))
+
+
+def test_the_original_has_no_agreement_and_variants_have_every_kind_once() -> None:
+    model, windows = tiny_lm(), tiny_windows(count=3)
+    original, drop = score(Activations(model, windows), [model.without(parse_cut("2:4"))])
+    assert original.agreement is None
+    assert drop.agreement is not None
+    assert {each.name: each.tokens for each in drop.agreement.classes} == {
+        "first": 3,
+        "digit": windows.ids[:, 2:].numel(),
+    }, "the tiny tokenizer's words are w3, w4 ..."
+    difference = math.log(original.perplexity.value) - math.log(drop.perplexity.value)
+    assert drop.agreement.shift.value == pytest.approx(difference, abs=1e-6)
+    assert sum(drop.agreement.window_kl) / 3 == pytest.approx(drop.kl.value)
+
+
 def test_one_window_has_an_interval_of_no_width() -> None:
     found = summarise(
-        TokenScores(torch.ones(1, 4), torch.zeros(1, 4), torch.ones(1, 4).bool()), torch.tensor([9]), 0
+        TokenScores(torch.ones(1, 4), torch.zeros(1, 4), *[torch.ones(1, 4).bool()] * 2), torch.tensor([9]), 0
     )
     assert found.perplexity.low == found.perplexity.high == pytest.approx(math.e)
 
 
 def test_hopeless_likelihoods_stay_finite() -> None:
     found = summarise(
-        TokenScores(torch.full((2, 3), 1e4), torch.zeros(2, 3), torch.ones(2, 3).bool()),
+        TokenScores(torch.full((2, 3), 1e4), torch.zeros(2, 3), *[torch.ones(2, 3).bool()] * 2),
         torch.tensor([9, 9]),
         0,
     )

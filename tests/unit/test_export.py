@@ -1,4 +1,4 @@
-"""Saving and loading changes nothing; damage is noticed."""
+"""Saving and loading changes nothing, in Ghostlab and in plain transformers; damage is noticed."""
 
 from __future__ import annotations
 
@@ -8,31 +8,100 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 import ghostlab as gl
-from ghostlab.errors import ResultError
-from ghostlab.model.export import MANIFEST, OPERATORS, pack, unpack
-from tests.helpers.lm import tiny_lm
-from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
+from ghostlab.cut import Block
+from ghostlab.errors import ModelError, ResultError
+from ghostlab.model.export import MANIFEST, MODELLING, OPERATORS, pack, unpack
+from ghostlab.model.lm import Model
+from ghostlab.model.standin import AffineMap, StandIn
+from tests.helpers.lm import generated, tiny_lm
+from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.unit.test_decoder import random_standins
 
 pytestmark = pytest.mark.unit
+CUT = "0:1,2:4,5:6"
+
+
+def every_form() -> dict[Block, StandIn]:
+    """A map in the front, one beside a refitted layer, one before the final norm: all parts of a map."""
+    generator = torch.Generator().manual_seed(5)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return 0.2 * torch.randn(*shape, generator=generator)
+
+    layer = {"mlp.down_proj.weight": draw(WIDTH, 64), "self_attn.o_proj.weight": draw(WIDTH, WIDTH)}
+    return {
+        Block(0, 1): StandIn(AffineMap(diagonal=draw(WIDTH), first=draw(WIDTH))),
+        Block(2, 4): StandIn(AffineMap(draw(WIDTH, WIDTH), bias=draw(WIDTH), first=draw(WIDTH)), 3, layer),
+        Block(5, 6): StandIn(AffineMap(factors=(draw(WIDTH, 3), draw(3, WIDTH)), bias=draw(WIDTH))),
+    }
+
+
+@pytest.fixture(autouse=True)
+def modules(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transformers copies code that it trusts to a cache, for which the user's own is not used."""
+    cache = str(tmp_path_factory.mktemp("modules"))
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", cache)
+
+
+def trusted(folder: Path, **options: object) -> PreTrainedModel:
+    return AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True, **options).eval()
 
 
 @pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
-@pytest.mark.parametrize("tied", [False, True])
-def test_save_and_load_change_nothing(family: str, tied: bool, tmp_path: Path) -> None:
-    cut = gl.parse_cut("0:2,4:6")
-    recovered = tiny_lm(family, tie_word_embeddings=tied).without(cut, random_standins("0:2,4:6"))
+def test_a_saved_model_is_the_same_wherever_it_is_loaded(family: str, tmp_path: Path) -> None:
+    cut, ids = gl.parse_cut("0:2,4:6"), tiny_ids()
+    model = tiny_lm(family, tie_word_embeddings=True)
+    recovered = model.without(cut, random_standins("0:2,4:6"))
     folder = recovered.save(tmp_path / "out")
     again = gl.load_recovered(folder)
-    ids = tiny_ids()
-    assert torch.equal(again.hf(ids).logits, recovered.hf(ids).logits)
+    logits = recovered.hf(ids).logits
+    assert torch.equal(again.hf(ids).logits, logits)
     assert (again.cut, again.full_depth, again.name) == (cut, 6, recovered.name)
+    assert torch.equal(trusted(folder)(ids).logits, logits)
     plain = AutoModelForCausalLM.from_pretrained(folder)
-    bare = tiny_lm(family, tie_word_embeddings=tied).without(cut)
-    assert torch.equal(plain(ids).logits, bare.hf(ids).logits), "plain transformers reads the pruned model"
+    assert torch.equal(plain(ids).logits, model.without(cut).hf(ids).logits), "no trust: the pruned model"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_trusted_code_puts_every_form_of_map_in(dtype: torch.dtype, tmp_path: Path) -> None:
+    recovered = tiny_lm(dtype=dtype).without(gl.parse_cut(CUT), every_form())
+    model = trusted(recovered.save(tmp_path / "out", shard="20KB"), dtype="auto")
+    assert len(list((tmp_path / "out").glob("model-*.safetensors"))) > 2
+    assert model.dtype == dtype
+    assert type(model).__name__ == "LlamaForCausalLM"
+    again = gl.load_recovered(tmp_path / "out", dtype=str(dtype).removeprefix("torch.")).hf
+    ids = tiny_ids()
+    assert torch.equal(model(ids).logits, again(ids).logits)
+    assert dtype != torch.float32 or torch.equal(again(ids).logits, recovered.hf(ids).logits)
+    for padding in (0, 4):
+        assert torch.equal(generated(model, ids, padding=padding), generated(again, ids, padding=padding))
+
+
+def test_what_trusted_code_loaded_can_be_saved_again(tmp_path: Path) -> None:
+    recovered = tiny_lm().without(gl.parse_cut(CUT), every_form())
+    model = trusted(recovered.save(tmp_path / "out"))
+    with torch.no_grad():
+        model.lm_head.weight.mul_(2)
+    model.save_pretrained(tmp_path / "more")
+    expected = model(tiny_ids()).logits
+    assert torch.equal(trusted(tmp_path / "more")(tiny_ids()).logits, expected)
+
+
+def test_operators_are_never_left_out_in_silence(saved: Path) -> None:
+    with pytest.raises(ModelError, match=r"operators would be left out.*load_recovered"):
+        gl.load_model(str(saved))
+    assert gl.load_model(str(saved), pruned_only=True).depth == 4
+
+
+def test_a_folder_without_maps_asks_for_no_trust(tmp_path: Path) -> None:
+    folder = tiny_lm().without(gl.parse_cut("1:3")).save(tmp_path / "out")
+    assert not (folder / MODELLING).exists()
+    assert "auto_map" not in json.loads((folder / "config.json").read_text())
+    assert gl.load_model(str(folder)).depth == 4
+    assert "trust_remote_code" not in (folder / "README.md").read_text()
 
 
 def test_saving_never_overwrites(tmp_path: Path) -> None:
@@ -42,19 +111,38 @@ def test_saving_never_overwrites(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["note.txt"]
 
 
-def test_an_interrupted_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("fails", "raises"), [(KeyboardInterrupt(), KeyboardInterrupt), (OSError(28, "no space"), ResultError)]
+)
+@pytest.mark.parametrize("stock", [False, True])
+def test_an_interrupted_save_leaves_nothing(
+    fails: BaseException, raises: type, stock: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = tiny_lm()
-    monkeypatch.setattr(
-        model.tokenizer, "save_pretrained", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
-    )
-    with pytest.raises(KeyboardInterrupt):
-        model.save(tmp_path / "out")
+    monkeypatch.setattr(model.tokenizer, "save_pretrained", lambda *_: (_ for _ in ()).throw(fails))
+    with pytest.raises(raises):
+        (model.save_stock if stock else model.save)(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def original() -> Model:
+    return tiny_lm().without(gl.parse_cut("1:3"), random_standins("1:3"))
+
+
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
-    return tiny_lm().without(gl.parse_cut("1:3"), random_standins("1:3")).save(tmp_path / "out")
+def saved(original: Model, tmp_path: Path) -> Path:
+    return original.save(tmp_path / "out")
+
+
+def rewrite_operators(folder: Path, tensors: dict[str, torch.Tensor]) -> None:
+    """Put other operators in, by somebody who also knows of the checksum."""
+    from ghostlab.model.export import digest
+
+    save_file(tensors, folder / OPERATORS)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["operators_sha256"] = digest(folder / OPERATORS)
+    (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
 def test_a_missing_operator_file_is_noticed(saved: Path) -> None:
@@ -66,19 +154,28 @@ def test_a_missing_operator_file_is_noticed(saved: Path) -> None:
 def test_a_truncated_operator_file_is_noticed(saved: Path) -> None:
     content = (saved / OPERATORS).read_bytes()
     (saved / OPERATORS).write_bytes(content[: len(content) // 2])
-    with pytest.raises(ResultError, match="missing or damaged"):
+    with pytest.raises(ResultError, match="not the file that was saved"):
         gl.load_recovered(saved)
 
 
+def test_other_numbers_in_the_operator_file_are_noticed_by_both_loaders(saved: Path) -> None:
+    tensors = load_file(saved / OPERATORS)
+    save_file({key: 2 * tensor for key, tensor in tensors.items()}, saved / OPERATORS)
+    with pytest.raises(ResultError, match="not the file that was saved"):
+        gl.load_recovered(saved)
+    with pytest.raises(ValueError, match="not the file that was saved"):
+        trusted(saved)
+
+
 def test_an_operator_of_another_width_is_noticed(saved: Path) -> None:
-    save_file({"1:3/dense": torch.zeros(16, 16)}, saved / OPERATORS)
+    rewrite_operators(saved, {"1:3/dense": torch.zeros(16, 16)})
     with pytest.raises(ResultError, match="do not fit"):
         gl.load_recovered(saved)
 
 
 def test_an_operator_of_another_block_is_noticed(saved: Path) -> None:
     tensors = load_file(saved / OPERATORS)
-    save_file({key.replace("1:3", "2:4"): tensor for key, tensor in tensors.items()}, saved / OPERATORS)
+    rewrite_operators(saved, {key.replace("1:3", "2:4"): tensor for key, tensor in tensors.items()})
     with pytest.raises(ResultError, match="manifest"):
         gl.load_recovered(saved)
 

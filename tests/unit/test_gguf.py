@@ -65,6 +65,15 @@ def test_the_converted_model_computes_what_the_original_does(
     assert model.tokenizer.model_max_length == original.config.max_position_embeddings
 
 
+def test_biases_that_would_be_left_out_are_noticed(tmp_path: Path, cache: Path) -> None:
+    config = tiny_config()
+    config.mlp_bias = True  # as in a stock export of mean_shift
+    file = write_gguf(tmp_path / "biased.F32.gguf", random_llama(config))
+    with pytest.raises(UnsupportedModelError, match="biases, of which Transformers reads 0"):
+        convert(file, cache)
+    assert not list(cache.glob("models/*/config.json"))
+
+
 def test_it_is_plain_and_can_be_saved_again(file: Path, cache: Path, tmp_path: Path) -> None:
     folder = convert(file, cache).folder
     model = AutoModelForCausalLM.from_pretrained(folder)

@@ -92,7 +92,7 @@ def test_without_network_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_memory_is_checked_before_weights_are_fetched(
     hub: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*args: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise MemoryLimitError("too large")
 
     monkeypatch.setattr(load_module, "check_memory", refuse)

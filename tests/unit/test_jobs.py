@@ -12,7 +12,7 @@ import weakref
 
 import pytest
 
-from ghostlab.errors import BusyError, ConfigError
+from ghostlab.errors import BusyError, Cancelled, ConfigError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView, time_left
 from ghostlab.progress import Progress, ProgressUpdate
@@ -129,7 +129,9 @@ def test_a_kept_result_survives_a_stop_and_a_failure() -> None:
     assert (view.state, view.result, view.error) == ("failed", "evaluated", "Too long. Shorten it.")
 
 
-@pytest.mark.parametrize("problem", [ZeroDivisionError("secret/path"), SystemExit(3), MemoryError()])
+@pytest.mark.parametrize(
+    "problem", [ZeroDivisionError("secret/path"), SystemExit(3), MemoryError(), KeyboardInterrupt()]
+)
 def test_a_failing_job_tells_no_internals_and_the_next_one_runs(
     problem: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -194,6 +196,19 @@ def test_old_results_are_forgotten_but_never_a_running_job() -> None:
     assert store.view(running) is not None
 
 
+def test_a_job_that_gets_no_thread_fails_and_leaves_the_slot_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    store: JobStore[str] = JobStore()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        view = store.view(store.submit("run", "1", lambda _: "r"))
+    assert view is not None
+    assert (view.state, "too busy" in view.error) == ("failed", True)
+    assert finish(store, store.submit("run", "1", lambda _: "r")).state == "done"
+
+
 def test_results_are_bounded_by_bytes_and_parts_that_they_share_count_once() -> None:
     parts = {"small": {1: 10}, "shared": {1: 10, 2: 70}, "again": {2: 70, 3: 10}, "huge": {9: 1000}}
     store: JobStore[str] = JobStore(room=100, weigh=parts.__getitem__)
@@ -213,7 +228,8 @@ def test_results_are_bounded_by_bytes_and_parts_that_they_share_count_once() -> 
     assert (view.state, view.result, view.fraction) == ("done", "huge", 1.0)
 
 
-def test_nothing_of_a_finished_job_is_held_but_its_result() -> None:
+@pytest.mark.parametrize("ending", [ConfigError("x"), Cancelled(), None])
+def test_nothing_of_a_finished_job_is_held_but_its_result(ending: Exception | None) -> None:
     store: JobStore[str] = JobStore()
 
     class Heavy:
@@ -223,7 +239,9 @@ def test_nothing_of_a_finished_job_is_held_but_its_result() -> None:
     alive = weakref.ref(heavy)
 
     def work(_: Job[str], held: Heavy = heavy) -> str:
-        raise ConfigError(str(held))
+        if ending is not None:
+            raise type(ending)(str(held))
+        return str(id(held))
 
     job_id = store.submit("run", "1", work)
     del heavy, work

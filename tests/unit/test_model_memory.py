@@ -1,9 +1,11 @@
 """What is known before weights are read: size, room, and the list of models."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from ghostlab.errors import (
     MemoryLimitError,
@@ -26,8 +28,8 @@ def folder(tmp_path: Path) -> Path:
     return save_folder(tmp_path / "tiny-llama")
 
 
-def load(folder: Path, **options: object):
-    return load_model(str(folder), settings=CPU, **options)
+def load(folder: Path, settings: Settings = CPU, **options: object):
+    return load_model(str(folder), settings=settings, **options)
 
 
 # -- memory -------------------------------------------------------------------------------------------------
@@ -46,6 +48,15 @@ def test_a_model_that_does_not_fit_is_refused_before_its_weights_are_read(folder
     with pytest.raises(MemoryLimitError, match=r"need .* TB .* free") as caught:
         load(folder)
     assert "bfloat16" in caught.value.hint
+
+
+def test_a_host_may_load_smaller_models_only(folder: Path) -> None:
+    parameters = memory.count_parameters(AutoConfig.from_pretrained(folder))
+    just = replace(CPU, limits=replace(CPU.limits, parameters=parameters))
+    assert load(folder, settings=just).parameters == parameters
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(MemoryLimitError, match="M parameters are more than this host loads"):
+        load(folder, settings=replace(just, limits=replace(just.limits, parameters=parameters - 1)))
 
 
 def test_the_containers_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

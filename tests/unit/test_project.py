@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -58,6 +60,19 @@ def test_a_space_installs_what_the_project_declares() -> None:
     assert _lines("requirements.txt") == _project()["dependencies"]
 
 
+def test_the_readme_tells_a_space_what_to_run() -> None:
+    _, front, rest = (ROOT / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    told = yaml.safe_load(front)
+    (gradio,) = (r for r in map(Requirement, _lines("constraints.txt")) if r.name == "gradio")
+    assert f"=={told['sdk_version']}" == str(gradio.specifier), "the Space runs the version that is tested"
+    assert (told["sdk"], told["license"]) == ("gradio", "apache-2.0")
+    assert (ROOT / told["app_file"]).is_file()
+    assert Version(told["python_version"]) in SpecifierSet(_project()["requires-python"])
+    assert len(told["short_description"]) <= 60
+    assert re.fullmatch(r"[\w-]+/[\w.-]+", *told["models"])
+    assert rest.lstrip().startswith("# Ghostlab")
+
+
 def test_tested_versions_lie_in_the_declared_ranges_and_cover_them() -> None:
     pins = {canonicalize_name(r.name): r for r in map(Requirement, _lines("constraints.txt"))}
     project = _project()
@@ -70,7 +85,9 @@ def test_tested_versions_lie_in_the_declared_ranges_and_cover_them() -> None:
 
 
 def test_every_library_that_is_imported_is_declared() -> None:
-    declared = {canonicalize_name(Requirement(line).name) for line in _project()["dependencies"]}
+    project = _project()
+    lines = [*project["dependencies"], *project["optional-dependencies"]["zeroshot"]]
+    declared = {canonicalize_name(Requirement(line).name) for line in lines}
     homes = packages_distributions()
     for path in (ROOT / "ghostlab").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -82,8 +99,16 @@ def test_every_library_that_is_imported_is_declared() -> None:
                 continue
             tops = {name.split(".")[0] for name in names} - {"ghostlab", *sys.stdlib_module_names}
             for top in tops:
-                owners = {canonicalize_name(home) for home in homes[top]}
+                owners = {canonicalize_name(home) for home in homes.get(top, [top])}
                 assert owners & declared, f"{path.name} imports {top}, which pyproject.toml does not declare"
+
+
+def test_the_tests_that_the_documents_name_are_there() -> None:
+    words = (ROOT / "docs" / "robustness.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(\w+/test_\w+)\.py::(\w+)`", words)
+    assert len(named) > 28
+    sources = {name: (ROOT / "tests" / f"{name}.py").read_text(encoding="utf-8") for name, _ in named}
+    assert [test for name, test in named if f"def {test}(" not in sources[name]] == []
 
 
 def test_assets_are_pinned_by_hash() -> None:

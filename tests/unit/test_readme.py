@@ -15,6 +15,7 @@ import ghostlab
 from ghostlab.cli import main
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
+from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
 
@@ -22,13 +23,17 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def _blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+EXPORT = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+
+
+def _blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page, flags=re.DOTALL)
 
 
 def _commands() -> list[str]:
-    lines = [line.split("#")[0].strip() for block in _blocks("sh") for line in block.splitlines()]
-    return [line for line in lines if line.startswith("ghostlab run")]
+    blocks = [*_blocks("sh"), *_blocks("sh", EXPORT)]
+    lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith(("ghostlab run", "ghostlab export"))]
 
 
 class _Reached(GhostlabError):
@@ -36,7 +41,7 @@ class _Reached(GhostlabError):
 
 
 @pytest.mark.parametrize("line", _commands())
-def test_run_lines_reach_the_lab(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_lines_reach_the_lab(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def lab(_settings: object) -> None:
         raise _Reached("The flags were accepted.")
 
@@ -44,11 +49,12 @@ def test_run_lines_reach_the_lab(line: str, monkeypatch: pytest.MonkeyPatch, tmp
     module.Lab = lab  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ghostlab.lab", module)
     monkeypatch.chdir(tmp_path)
+    make_result().save(tmp_path / "result")
     assert main(shlex.split(line)[1:]) == _Reached.exit_code
 
 
 def test_there_are_run_lines_and_make_lines_to_check() -> None:
-    assert len(_commands()) >= 2
+    assert len(_commands()) >= 6
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\w+)", "\n".join(_blocks("sh")), flags=re.MULTILINE)
     assert targets == ["app", "test"]
@@ -56,7 +62,7 @@ def test_there_are_run_lines_and_make_lines_to_check() -> None:
 
 
 def test_the_python_example_uses_only_the_public_api() -> None:
-    (code,) = _blocks("python")
+    code = _blocks("python")[0]
     used = {
         node.attr
         for node in ast.walk(ast.parse(code))

@@ -35,8 +35,18 @@ def test_a_space_is_public_unless_told_otherwise() -> None:
 
 def test_public_is_nowhere_more_generous_than_local() -> None:
     assert not PUBLIC_LIMITS.local_paths
-    for name in ("tokens", "new_tokens", "kept_models"):
+    for name in ("tokens", "new_tokens", "kept_models", "recoveries", "upload_bytes"):
         assert getattr(PUBLIC_LIMITS, name) < getattr(Limits(), name)
+    assert Limits().parameters is None
+    assert PUBLIC_LIMITS.parameters
+
+
+def test_the_port_is_a_port() -> None:
+    assert Settings.from_env({}).port is None
+    assert Settings.from_env({"GRADIO_SERVER_PORT": "7861", "SPACE_ID": "a/b"}).port == 7861
+    for word in ("0", "65536", "-1", "http", "78 61"):
+        with pytest.raises(ConfigError, match="GRADIO_SERVER_PORT is"):
+            Settings.from_env({"GRADIO_SERVER_PORT": word})
 
 
 def test_an_unknown_profile_is_refused() -> None:

@@ -48,8 +48,8 @@ def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str
     parts = built[0].config["components"]
     tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
     assert tabs == [
-        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Compare",
-        "Block map",
+        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Tasks",
+        "Compare", "Block map",
     ]  # fmt: skip
 
 
@@ -68,7 +68,9 @@ def test_only_the_api_is_public_and_nothing_leaves_the_machine(
         for d in demo.config["dependencies"]
         if d["api_visibility"] == "public" and d["api_name"]
     }
-    assert public == {"run", "status", "result", "cancel"}
+    assert public == {"run", "atlas", "status", "result", "cancel"}
+    assert "state" not in {part["type"] for part in demo.config["components"]}, "gr.State outlives its page"
+    assert {d["show_progress"] for d in demo.config["dependencies"] if d["backend_fn"]} == {"hidden"}
     assert demo.analytics_enabled is False
     expected = {"share": False, "ssr_mode": False, "run_history": False, "show_error": False}
     assert expected.items() <= arguments.items()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 
+from ghostlab import workbench
 from ghostlab.config import RunConfig
 from ghostlab.progress import SILENT
 from ghostlab.settings import Settings
@@ -26,3 +29,22 @@ def test_two_pasted_texts_have_each_their_own_calibration() -> None:
         ids.append(calib.windows.ids)
     assert not torch.equal(ids[0], ids[1])
     assert torch.equal(ids[0], ids[2])
+
+
+def test_a_full_shelf_lets_the_oldest_go_before_the_next_is_made() -> None:
+    class Heavy:
+        pass
+
+    shelf: dict[tuple[object, ...], Heavy] = {}
+    alive: list[weakref.ref[Heavy]] = []
+
+    def make() -> Heavy:
+        assert sum(one() is not None for one in alive) < 2, "no room is made before loading"
+        made = Heavy()
+        alive.append(weakref.ref(made))
+        return made
+
+    for name in ("a", "b", "a", "c", "a", "d"):
+        workbench._recall(shelf, (name,), 2, make)
+    assert list(shelf) == [("a",), ("d",)], "the one used last stays"
+    assert len(alive) == 4

@@ -58,6 +58,15 @@ FIGURES = {
         r"\Delta_t = \frac1n \sum_{i=1}^n \bigl(\mathcal L_{i,t} - \mathcal L_{i,t}^{\text{original}}\bigr)",
         "Loss by position: Kaplan et al. (arXiv 2001.08361), appendix D",
     ),
+    "by_kind": Explanation(
+        "By kind of token",
+        "Words, pieces of words, digits and punctuation do not suffer alike. Bars left of zero are kinds of token "
+        "that the variant finds less likely than the original did; the number beside a kind says how many "
+        "tokens it is measured on. A loss that sits in digits or word endings points at what the dropped layers "
+        "were for.",
+        r"\Delta_k = \frac{1}{n_k} \sum_{t \in k} \bigl(\log p(x_t) - \log p_{\text{original}}(x_t)\bigr)",
+        "Kinds by the token's own text; see docs/evaluation.md",
+    ),
     "generated": Explanation(
         "Generated text",
         "Every model continues the same prompt, by itself. Then the original reads what each one wrote and "

@@ -3,6 +3,7 @@
 Plain text, one function per figure under the figure's name; never boilerplate and never an exception.
 """
 
+from ghostlab.plots.sentences.kinds import by_kind
 from ghostlab.plots.sentences.operators import (
     cumulative_energy,
     eigenvalues,
@@ -30,9 +31,11 @@ from ghostlab.plots.sentences.scores import (
     relative_error,
     selection,
 )
+from ghostlab.plots.sentences.tasks import tasks
 from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
 __all__ = [
+    "by_kind",
     "by_position",
     "channel_error",
     "cumulative_energy",
@@ -54,6 +57,7 @@ __all__ = [
     "state_plane",
     "strengths",
     "symmetry_cost",
+    "tasks",
     "verdict",
     "window_differences",
     "window_distribution",

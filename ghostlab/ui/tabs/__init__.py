@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from ghostlab.ui.tabs import atlas, boundary, compare, generate, operator, overview, perplexity, spectrum
+from ghostlab.ui.tabs import (
+    atlas,
+    boundary,
+    compare,
+    generate,
+    operator,
+    overview,
+    perplexity,
+    spectrum,
+    tasks,
+)
 from ghostlab.ui.tabs.view import Build
 
 TABS: dict[str, Build] = {
@@ -12,6 +22,7 @@ TABS: dict[str, Build] = {
     "Spectrum & rank": spectrum.build,
     "Generate": generate.build,
     "Perplexity": perplexity.build,
+    "Tasks": tasks.build,
     "Compare": compare.build,
     "Block map": atlas.build,
 }

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import perplexity as figures
 from ghostlab.plots import sentences, windows
+from ghostlab.plots.kinds import by_kind
 from ghostlab.results import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
@@ -28,9 +29,10 @@ PANELS = [
     _panel("window_differences", windows.window_differences, sentences.window_differences),
     _panel("window_distribution", windows.window_distribution, sentences.window_distribution),
     _panel("by_position", figures.by_position, sentences.by_position),
+    _panel("by_kind", by_kind, sentences.by_kind),
 ]
 
 
 def build(page: Page) -> Tab:
-    """Four figures on likelihood."""
+    """Five figures on likelihood."""
     return panels.build(page, "perplexity", PANELS)

@@ -1,0 +1,102 @@
+"""Zero-shot accuracy of recoveries: the papers' tasks on the embedded model and its cuts.
+
+    python benchmarks/zeroshot.py                              # about fifteen minutes on two cores
+    python benchmarks/zeroshot.py --limit 20 --cuts 20:25 --recover ghost
+
+One pass over each context serves the original and all variants of all cuts. Prints Markdown and writes it
+with a JSON of every answer to benchmarks/results/.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import ghostlab as gl
+from ghostlab.model.lm import Model
+from ghostlab.progress import Progress, ProgressUpdate
+from ghostlab.records import Metric
+
+RESULTS = Path(__file__).parent / "results"
+TASKS = "ghosted-layers,piqa"
+CUTS = ("20:25", "10:16")
+RECOVERIES = ("linearpatch", "replaceme_ls", "ghost", "ghost_sink")
+SURE = 0.05
+
+
+def variants(cuts: Sequence[str], recoveries: Sequence[str]) -> dict[str, Model]:
+    """The original, and for each cut plain dropping and every recovery, fitted as in docs/findings.md."""
+    model = gl.load_model("embedded")
+    calib = gl.calibrate(model, gl.load_text("wikipedia"), sequences=64, length=256, seed=0)
+    made = {"original": model}
+    for text in cuts:
+        cut = gl.parse_cut(text)
+        made[f"{text} drop"] = gl.apply(model, cut)
+        for method in recoveries:
+            made[f"{text} {method}"] = gl.apply(model, cut, gl.fit(calib, cut, method))
+    return made
+
+
+def markdown(found: gl.ZeroShot) -> str:
+    """The table, with how it was made above it and what the marks mean below."""
+    head = ["variant", *(f"{task.name} ({task.documents})" for task in found.tasks), "mean", "retained"]
+    lines = [
+        f"{found.model}; accuracy (acc) in %, no examples in the prompt, first {found.limit} questions of "
+        f"each installed validation set, lm_eval {found.versions['lm_eval']}. Behind the stroke acc_norm "
+        "where a task has it; *retained* is the mean over tasks of the ratio to the original, with acc and, "
+        "behind the stroke, with acc_norm, [95 % bootstrap]. * differs from the original with "
+        f"p < {SURE} (McNemar).",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+    ]
+    lines += [f"| {' | '.join(_row(found, name))} |" for name in found.variants]
+    errors = [found.acc[found.variants[0]][task.name].stderr for task in found.tasks]
+    lines += ["", f"Standard errors are {100 * min(errors):.1f} to {100 * max(errors):.1f} points."]
+    lines += [f"Left out: {name}, {reason}." for name, reason in found.left_out.items()]
+    return "\n".join(lines)
+
+
+def _row(found: gl.ZeroShot, name: str) -> list[str]:
+    means = f"{100 * found.average(name):.1f} / {100 * found.average(name, 'acc_norm'):.1f}"
+    kept = f"{_share(found.retained(name))} / {_share(found.retained(name, 'acc_norm'))}"
+    return [name, *(_cell(found, name, task.name) for task in found.tasks), means, kept]
+
+
+def _cell(found: gl.ZeroShot, name: str, task: str) -> str:
+    text = f"{100 * found.acc[name][task].value:.0f}"
+    if name != found.variants[0] and found.paired(name, task).p < SURE:
+        text += "*"
+    normed = found.acc_norm[name].get(task)
+    return text if normed is None else f"{text} / {100 * normed.value:.0f}"
+
+
+def _share(metric: Metric) -> str:
+    return f"{100 * metric.value:.0f} [{100 * metric.low:.0f}, {100 * metric.high:.0f}]"
+
+
+def _report(update: ProgressUpdate) -> None:
+    print(f"\r{update.fraction:6.1%} {update.message:60.60}", end="", flush=True)
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", default=TASKS)
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--cuts", nargs="+", default=CUTS)
+    parser.add_argument("--recover", nargs="*", default=RECOVERIES)
+    parser.add_argument("--name", default="zeroshot-wikipedia")
+    args = parser.parse_args()
+    found = gl.evaluate(
+        variants(args.cuts, args.recover), args.tasks, limit=args.limit, progress=Progress(_report)
+    )
+    found.save(RESULTS / f"{args.name}.json")
+    table = markdown(found)
+    (RESULTS / f"{args.name}.md").write_text(table + "\n", encoding="utf-8")
+    print(f"\n{table}\n\n{found.seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""``ghostlab export``: a model folder from a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ghostlab.cli.run import interrupt_cancels, progress_bar
+from ghostlab.errors import ConfigError
+from ghostlab.progress import CancelToken
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+
+
+def export_command(
+    result: Annotated[Path, typer.Option("--result", help="Folder that 'ghostlab run --out' wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="New or empty folder for the model.")],
+    method: Annotated[
+        str, typer.Option("--method", help="Which recovery of the run: its label; 'pruned' for none.")
+    ] = "pruned",
+    stock: Annotated[
+        bool,
+        typer.Option("--stock", help="An ordinary checkpoint without code of its own, where that is exact."),
+    ] = False,
+    mergekit: Annotated[
+        bool, typer.Option("--mergekit", help="A mergekit recipe of the kept ranges; plain drops only.")
+    ] = False,
+) -> None:
+    """Write a recovered model, with its operators, model card and the command that repeats the run."""
+    if stock and mergekit:
+        raise ConfigError("--stock and --mergekit are two forms.", "Give one of them.")
+    loaded = RunResult.load(result)
+    from ghostlab.exporting import Form
+    from ghostlab.lab import Lab
+
+    token = CancelToken()
+    with interrupt_cancels(token), progress_bar() as sink:
+        form: Form = "stock" if stock else "mergekit" if mergekit else "recovered"
+        written = Lab(Settings.from_env()).export(loaded, method, out, form=form, progress=sink, cancel=token)
+    typer.echo(f"Wrote {written}")

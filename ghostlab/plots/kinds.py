@@ -1,0 +1,59 @@
+"""On which kinds of tokens predictions got worse."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from ghostlab.plots import style
+from ghostlab.plots.formats import interval, percent
+from ghostlab.plots.perplexity import variants
+from ghostlab.plots.style import Role
+from ghostlab.records import TokenClass
+from ghostlab.results import RunResult
+
+
+def by_kind(result: RunResult) -> go.Figure:
+    """What each variant loses on each kind of token against the original, with its 95 % interval."""
+    rows = [(role, scores.agreement.classes) for role, scores in variants(result) if scores.agreement]
+    rows = [(role, kinds) for role, kinds in rows if kinds]
+    if not rows:
+        return style.empty("Kinds of tokens were not told apart in this run.")
+    made = style.figure(
+        [_bars(role, kinds) for role, kinds in rows],
+        height=style.lines_height(len(rows)),
+        x={"title": "kind of the predicted token (number of tokens)"},
+        y={"title": "nats per token above original"},
+        showlegend=True,
+        barmode="group",
+    )
+    style.guide(made, "y", 0, "original")
+    return made
+
+
+def _bars(role: Role, kinds: list[TokenClass]) -> go.Bar:
+    loss = [-kind.shift.value for kind in kinds]
+    return go.Bar(
+        x=[f"{kind.name}<br>({kind.tokens:,})" for kind in kinds],
+        y=loss,
+        name=role.name,
+        marker={"color": role.colour},
+        error_y={
+            "type": "data",
+            "array": [kind.shift.value - kind.shift.low for kind in kinds],
+            "arrayminus": [kind.shift.high - kind.shift.value for kind in kinds],
+            "color": style.INK,
+            "thickness": 1.2,
+            "width": 3,
+        },
+        customdata=[_about(kind) for kind in kinds],
+        hovertemplate=(
+            f"{role.name}, %{{x}}: %{{y:.3~g}} nats more<br>log-probability against the original "
+            "%{customdata[0]}<br>same favourite %{customdata[1]}, among the five %{customdata[2]}<br>"
+            "KL %{customdata[3]}<extra></extra>"
+        ),
+    )
+
+
+def _about(kind: TokenClass) -> list[str]:
+    shares = [percent(kind.top1_agreement), percent(kind.top5_agreement)]
+    return [interval(kind.shift), *shares, f"{kind.kl:.3g}"]

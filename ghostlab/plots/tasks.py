@@ -1,0 +1,75 @@
+"""What is left of a model's zero-shot accuracy."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from ghostlab.plots import style
+from ghostlab.plots.formats import interval, percent
+from ghostlab.plots.style import Role
+from ghostlab.records import Metric
+from ghostlab.results import RunResult
+from ghostlab.zeroshot import Which, ZeroShot
+
+
+def retained(result: RunResult, which: Which = "acc") -> go.Figure:
+    """Retained performance of every variant but the first, with its 95 % interval."""
+    found = result.zero_shot
+    if found is None or not found.tasks or len(found.variants) < 2:
+        return style.empty("No zero-shot tasks were asked yet.")
+    looks = {role.name: role for role in (style.ORIGINAL, style.PRUNED, *style.roles(result.runs))}
+    rows = [(looks.get(name, style.PRUNED), name) for name in found.variants[1:]]
+    kept = [found.retained(name, which) for _, name in rows]
+    made = style.figure(
+        [_bar(role, name, metric) for (role, name), metric in zip(rows, kept, strict=True)],
+        height=style.bars_height(len(rows)),
+        x={
+            "title": "share of the original's accuracy",
+            "tickformat": ".0%",
+            "range": style.share_range([metric.high for metric in kept], whole=True),
+        },
+        y={"autorange": "reversed"},
+        showlegend=False,
+    )
+    style.guide(made, "x", 1, "original")
+    return made
+
+
+def _bar(role: Role, name: str, metric: Metric) -> go.Bar:
+    return go.Bar(
+        x=[metric.value],
+        y=[name],
+        orientation="h",
+        marker={"color": role.colour, "opacity": 0.75},
+        error_x={
+            "type": "data",
+            "array": [metric.high - metric.value],
+            "arrayminus": [metric.value - metric.low],
+            "color": style.INK,
+        },
+        text=[percent(metric.value)],
+        textposition="inside",
+        insidetextanchor="start",
+        hovertemplate=f"{name}: %{{x:.1%}} {interval(metric)}<extra></extra>",
+    )
+
+
+def table(found: ZeroShot, sure: float = 0.05) -> list[list[str]]:
+    """Rows of text: the tasks as head, then each variant's accuracies in %.
+
+    Behind the stroke the length-normalised accuracy where a task has it; a star where the variant differs
+    from the first with a smaller probability of chance than ``sure``.
+    """
+    head = ["variant", *(f"{task.name} ({task.documents})" for task in found.tasks), "mean"]
+    return [head, *([name, *_cells(found, name, sure)] for name in found.variants)]
+
+
+def _cells(found: ZeroShot, name: str, sure: float) -> list[str]:
+    cells = []
+    for task in found.tasks:
+        plain, normed = found.acc[name][task.name], found.acc_norm[name].get(task.name)
+        star = "*" if name != found.variants[0] and found.paired(name, task.name).p < sure else ""
+        text = f"{100 * plain.value:.1f} ± {100 * plain.stderr:.1f}{star}"
+        cells.append(text if normed is None else f"{text} / {100 * normed.value:.1f}")
+    means = [f"{100 * found.average(name, which):.1f}" for which in ("acc", "acc_norm")]
+    return [*cells, " / ".join(means)]

@@ -1,0 +1,81 @@
+"""Tasks: zero-shot questions answered by the original, the pruned and every recovered model."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import gradio as gr
+import pandas as pd
+
+from ghostlab.evaluation.tasks import INSTALL
+from ghostlab.plots import sentences
+from ghostlab.plots import tasks as figures
+from ghostlab.results import RunResult
+from ghostlab.ui.tabs.view import Outputs, Page, Tab
+from ghostlab.ui.task_jobs import OFFERED
+from ghostlab.zeroshot import TaskInfo
+
+FIRST = ["arc_easy", "piqa", "hellaswag"]
+LIMIT = 50
+_INTRO = (
+    "Lets every model of the run that is shown answer questions of lm-evaluation-harness, with no examples "
+    "in the prompt. Contexts are read once for all choices and models. Fifty questions tell differences of "
+    "some ten points and more; the paired test says which ones are real."
+)
+_LEGEND = (
+    "### Accuracy in %\n± is the standard error; behind the stroke the choice is taken by likelihood per "
+    "character (*acc_norm*), where the task has that. A star marks what differs from the original by more "
+    "than chance (McNemar, p < 0.05)."
+)
+
+
+def build(_: Page) -> Tab:
+    """Tasks, number of questions, Ask and Stop; what is retained; a table of tasks by variants."""
+    gr.Markdown(_INTRO, elem_classes="gl-figure-title")
+    ready = importlib.util.find_spec("lm_eval") is not None
+    if not ready:
+        gr.Markdown(f"lm-evaluation-harness is not installed on this host: `{INSTALL}`.")
+    with gr.Row(equal_height=True, elem_classes="gl-form"):
+        names = gr.Dropdown(
+            OFFERED, value=FIRST, multiselect=True, label="Tasks", info="Suites of the papers, or tasks.",
+            scale=3, min_width=260, elem_id="tasks-names",
+        )  # fmt: skip
+        limit = gr.Number(
+            LIMIT, label="Questions of each", info="The first ones.", precision=0, minimum=1, min_width=130,
+            elem_id="tasks-limit",
+        )  # fmt: skip
+        start = gr.Button("Ask", variant="primary", elem_id="tasks-start", min_width=90, visible=ready)
+        stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="tasks-stop", min_width=80)
+    words = gr.Markdown(elem_id="tasks-words", elem_classes="gl-figure-title")
+    bars = gr.Plot(show_label=False, label="Retained performance", container=False, elem_id="tasks-retained")
+    legend = gr.Markdown(elem_id="tasks-legend", elem_classes="gl-figure-title")
+    table = gr.Dataframe(
+        interactive=False, show_label=False, label="Accuracy by task", elem_id="tasks-table", visible=False
+    )
+    about = gr.Markdown(elem_id="tasks-about")
+    shown = Outputs([words, bars, legend, table, about], render)
+    return Tab(Outputs(), shown, {"names": names, "limit": limit, "start": start, "stop": stop})
+
+
+def render(result: RunResult) -> list[Any]:
+    """The sentence, the bars, the legend, the table, and what was asked."""
+    found = result.zero_shot
+    if found is None:
+        return ["", gr.Plot(value=None, visible=False), "", gr.Dataframe(visible=False), ""]
+    head, *rows = figures.table(found)
+    widths = ["130px", *["180px"] * len(found.tasks), "110px"]
+    frame = gr.Dataframe(value=pd.DataFrame(rows, columns=head), column_widths=widths, visible=True)
+    return [
+        f"### Retained performance\n{sentences.tasks(result)}",
+        gr.Plot(value=figures.retained(result), visible=True),
+        _LEGEND,
+        frame,
+        "Asked: " + "; ".join(map(_about, found.tasks)) + ".",
+    ]
+
+
+def _about(task: TaskInfo) -> str:
+    where = "installed" if task.source == "shipped" else task.source
+    note = f", {task.note}" if task.note else ""
+    return f"{task.name}, first {task.documents} of the {task.split} split ({where}{note})"

@@ -1,0 +1,142 @@
+"""Every family: wherever the block, whatever stands in for it, in both precisions, cached and padded.
+
+One matrix, family x {first, middle, last block} x operator x precision; in it one thing is checked: tokens
+generated with a cache, behind padding on the left, have the logits of one plain forward pass over the whole.
+What a variant computes is checked against blocks run by hand in ``test_decoder.py``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForSeq2SeqLM, PreTrainedModel
+
+import ghostlab as gl
+from ghostlab.calibration.calibrate import Calibration
+from ghostlab.errors import ConfigError, UnsupportedModelError
+from ghostlab.model.decoder import Decoder
+from ghostlab.model.families import FAMILIES
+from ghostlab.model.lm import Model
+from ghostlab.recovery.fitting import Fit
+from ghostlab.recovery.registry import METHODS
+from ghostlab.spec import RecoverySpec
+from tests.helpers.lm import tiny_lm, tiny_windows
+from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
+
+pytestmark = pytest.mark.unit
+IDS = tiny_ids(2, 7)
+PADDING = 4
+BLOCKS = {"first": "0:2", "middle": "2:4", "last": "4:6"}
+OPERATORS = ("drop", "ghost_sink", "refit_layer,first=offset", "replaceme_ls")
+NORMED = {"gemma2", "gemma3_text", "olmo2"}
+REWRITES = {"replaceme_ls", "replaceme_cosine", "refit_layer", "ghost_layer"}
+"""Methods that give a layer new weights."""
+
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 4e-2}
+
+
+@cache
+def model(family: str, dtype: torch.dtype) -> Model:
+    return tiny_lm(family, dtype=dtype)
+
+
+@cache
+def calibration(family: str) -> Calibration:
+    return Calibration(model(family, torch.float32), tiny_windows(count=3))
+
+
+@cache
+def fit(family: str, cut: gl.Cut, method: str) -> Fit | None:
+    """The recovery; ``None`` where it is impossible, if the reason given is the right one."""
+    name = method.partition(",")[0]
+    if name == "replaceme_ls" and cut.blocks[0].start == 0:
+        with pytest.raises(ConfigError, match="none precedes"):
+            gl.fit(calibration(family), cut, method)
+        return None
+    if name in REWRITES and family in NORMED:
+        with pytest.raises(UnsupportedModelError, match="normalise what they add"):
+            gl.fit(calibration(family), cut, method)
+        return None
+    return gl.fit(calibration(family), cut, RecoverySpec.parse(method))
+
+
+def check_generation(hf: PreTrainedModel, tolerance: float) -> None:
+    """Three greedy tokens by ``generate``, one row padded and one row longer, against a pass over all tokens."""
+    padded = torch.cat([torch.zeros(2, PADDING, dtype=torch.long), IDS], dim=1)
+    padded[1, :PADDING] = tiny_ids(1, PADDING, seed=9)[0]
+    mask = torch.ones_like(padded)
+    mask[0, :PADDING] = 0
+    made = hf.generate(
+        padded,
+        attention_mask=mask,
+        max_new_tokens=3,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    logits = torch.stack(made.logits, dim=1).float()
+    for row, tokens in enumerate((made.sequences[:1, PADDING:], made.sequences[1:])):
+        whole = hf(tokens, use_cache=False).logits[0, -4:-1].float()
+        assert float((logits[row] - whole).norm() / whole.norm()) < tolerance
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=["fp32", "bf16"])
+@pytest.mark.parametrize("where", BLOCKS)
+@pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
+def test_cached_and_padded_equals_plain(family: str, where: str, dtype: torch.dtype) -> None:
+    cut = gl.parse_cut(BLOCKS[where])
+    seen = []
+    for method in OPERATORS:
+        fitted = fit(family, cut, method)
+        if fitted is not None:
+            hf = gl.apply(model(family, dtype), cut, fitted).hf
+            check_generation(hf, TOLERANCE[dtype])
+            seen.append(hf(IDS, use_cache=False).logits)
+    assert all(torch.isfinite(logits).all() for logits in seen)
+    assert not any(torch.equal(logits, seen[0]) for logits in seen[1:]), "a recovery must change something"
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gemma2"])
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_recovery_runs(name: str, family: str) -> None:
+    cut = gl.parse_cut("1:3,5:6")
+    fitted = fit(family, cut, "replaceme_cosine,epochs=2" if name == "replaceme_cosine" else name)
+    if fitted is not None:
+        original = model(family, torch.float32)
+        recovered, pruned = gl.apply(original, cut, fitted).hf, gl.apply(original, cut).hf
+        check_generation(recovered, TOLERANCE[torch.float32])
+        same = torch.equal(recovered(IDS, use_cache=False).logits, pruned(IDS, use_cache=False).logits)
+        assert same == (name == "drop"), "a recovery must change something"
+
+
+def test_every_listed_family_is_tested() -> None:
+    assert set(FAMILY_OPTIONS) == set(FAMILIES)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [
+        ("t5", "an encoder-decoder"),
+        ("mixtral", "a mixture of experts"),
+        ("qwen3_moe", "a mixture of experts"),
+        ("deepseek_v3", "a mixture of experts"),
+        ("gpt_oss", "a mixture of experts"),
+        ("mamba", "recurrent or state-space layers"),
+        ("jamba", "recurrent or state-space layers"),
+        ("falcon_h1", "recurrent or state-space layers"),
+        ("recurrent_gemma", "recurrent or state-space layers"),
+        ("qwen3_next", "recurrent or state-space layers"),
+        ("rwkv", "recurrent or state-space layers"),
+    ],
+)
+def test_other_kinds_of_models_are_refused_by_name(family: str, kind: str) -> None:
+    with torch.device("meta"):
+        made = (AutoModelForSeq2SeqLM if family == "t5" else AutoModelForCausalLM).from_config(
+            CONFIG_MAPPING[family]()
+        )
+    with pytest.raises(UnsupportedModelError, match=f"'{family}' are not supported: it (is|has) {kind}"):
+        Decoder(made)

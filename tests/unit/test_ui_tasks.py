@@ -1,0 +1,115 @@
+"""The Tasks tab: its job, what it shows, what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import gradio as gr
+import pytest
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError, GhostlabError
+from ghostlab.plots import catalog, sentences
+from ghostlab.plots import tasks as figures
+from ghostlab.results import RunResult
+from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.ui import task_jobs
+from ghostlab.ui.service import Service
+from ghostlab.ui.tabs import tasks as tab
+from ghostlab.ui.task_jobs import queue_tasks
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
+from tests.helpers.zeroshot import make_zero_shot
+
+pytestmark = pytest.mark.unit
+
+TASKS = ("arc_easy", "boolq", "copa")
+
+
+@pytest.fixture
+def asked() -> RunResult:
+    return replace(make_result(), zero_shot=make_zero_shot(["original", "pruned", "ghost", "affine"], TASKS))
+
+
+@pytest.fixture(autouse=True)
+def harness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests need none: the laboratory is made up."""
+    monkeypatch.setattr(task_jobs, "require_harness", lambda: None)
+
+
+def test_bars_and_table_are_the_figures_of_the_tasks(asked: RunResult) -> None:
+    found = asked.zero_shot
+    assert found is not None
+    figure = figures.retained(asked)
+    assert [trace.y[0] for trace in figure.data] == ["pruned", "ghost", "affine"]
+    assert [trace.x[0] for trace in figure.data] == pytest.approx([0.5, 0.875, 0.875])
+    kept = found.retained("pruned")
+    bar = figure.data[0]
+    assert bar.x[0] + bar.error_x.array[0] == pytest.approx(kept.high)
+    assert bar.x[0] - bar.error_x.arrayminus[0] == pytest.approx(kept.low)
+    head, first, second, *_ = figures.table(found)
+    assert head == ["variant", "arc_easy (60)", "boolq (60)", "copa (60)", "mean"]
+    assert first == ["original", "80.0 ± 5.0 / 80.0", "80.0 ± 5.0", "80.0 ± 5.0", "80.0 / 80.0"]
+    assert second[1] == "40.0 ± 5.0* / 40.0"
+
+
+def test_the_sentence_follows_from_the_answers(asked: RunResult) -> None:
+    told = sentences.tasks(asked)
+    assert told.startswith("Over 3 tasks ghost retains 88 % [")
+    assert "plain dropping 50 %; surely worse on 3 of them than the original" in told
+    assert told.endswith("Left out: race, whose data are out of reach.")
+    same = make_zero_shot(["original"], TASKS)
+    alone = replace(asked, zero_shot=replace(same, left_out={}))
+    assert sentences.tasks(alone) == "original answers 80 % of the questions rightly, mean over tasks."
+    assert sentences.tasks(make_result()) == "No zero-shot tasks were asked yet."
+
+
+def test_answers_stay_with_the_result(asked: RunResult, tmp_path: Path) -> None:
+    assert RunResult.load(asked.save(tmp_path)).zero_shot == asked.zero_shot
+    assert catalog.sections(asked)[-1].title == "Zero-shot tasks"
+    assert "Zero-shot tasks" not in [section.title for section in catalog.sections(make_result())]
+
+
+def test_a_job_adds_the_answers_to_the_shown_result(tmp_path: Path) -> None:
+    lab = FakeLab()
+    service = Service(Settings(), lab, make_result().save(tmp_path / "example"))
+    first = service.start(RunConfig(), "ann")
+    list(service.follow(first))
+    job = queue_tasks(service, first, ["arc_easy", "boolq"], 20.0, owner="ann")
+    assert list(service.follow(job))[-1].state == "done"
+    assert lab.questions == [(("arc_easy", "boolq"), 20)]
+    after = service.result(job)
+    assert after.runs is service.result(first).runs, "figures that did not change are not sent again"
+    assert after.zero_shot is not None
+    again = queue_tasks(service, "", ["shift-llm"], 5, owner="ann")
+    assert list(service.follow(again))[-1].state == "done"
+    assert lab.asked[-1] == make_result().config, "the example has no operators: it is run again first"
+    assert len(lab.questions[-1][0]) == 7
+
+
+def test_what_cannot_be_asked_is_refused_before_it_waits(tmp_path: Path) -> None:
+    service = Service(Settings("public", limits=PUBLIC_LIMITS), FakeLab(), make_result().save(tmp_path))
+    for names, limit, reason in (
+        (["mmlu"], 10, "'mmlu' is not offered here"),
+        ([], 10, "No task is named"),
+        (["piqa"], None, "number of questions is empty"),
+        (["piqa"], 0, "limit is 0"),
+        (["ghosted-layers"], 50, "9 tasks of 50 questions are more than this host allows"),
+    ):
+        with pytest.raises(ConfigError, match=reason):
+            queue_tasks(service, "", names, limit, owner="ann")
+    with pytest.raises(GhostlabError, match="no longer on this server"):
+        queue_tasks(service, "gone", ["piqa"], 10, owner="ann")
+
+
+def test_the_tab_is_empty_until_asked(asked: RunResult) -> None:
+    words, plot, legend, table, about = tab.render(make_result())
+    assert (words, legend, about) == ("", "", "")
+    assert not plot.visible
+    assert not table.visible
+    words, plot, legend, table, about = tab.render(asked)
+    assert isinstance(table, gr.Dataframe)
+    assert plot.visible
+    assert table.visible
+    assert "arc_easy, first 60 of the validation split (installed)" in about

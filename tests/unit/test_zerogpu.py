@@ -1,0 +1,140 @@
+"""The GPU that a host lends to one function: everything passes through pickle, as between processes."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+import torch
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError
+from ghostlab.jobstate import JobView
+from ghostlab.probes import Alteration
+from ghostlab.progress import Progress
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+from ghostlab.ui import zerogpu
+from ghostlab.ui.probe_jobs import queue_probe
+from ghostlab.ui.service import Finding, Service
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+SETTINGS = Settings(device="lent")
+WEIGHT = torch.arange(6.0).reshape(3, 2).t()
+
+
+class FittingLab(FakeLab):
+    """With operators that are tensors; remembers those it is given back."""
+
+    def run(self, config: RunConfig, **options: Any) -> RunResult:
+        keep = options.pop("on_result")
+        fitted = {"ghost/20:25/dense": WEIGHT}
+        told = lambda result: keep(replace(result, operators=fitted))  # noqa: E731
+        return replace(super().run(config, on_result=told, **options), operators=fitted)
+
+    def generate(self, result: RunResult, **options: Any) -> Any:
+        self.given = result.operators
+        return super().generate(result, **options)
+
+
+def lent(*given: Any) -> Iterator[Any]:
+    """As the host's decorator: what goes in and out is pickled; closing it closes the function."""
+    work = zerogpu.compute(*pickle.loads(pickle.dumps(given)))
+    try:
+        for news in work:
+            yield pickle.loads(pickle.dumps(news))
+    finally:
+        work.close()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> FittingLab:
+    made = FittingLab()
+    monkeypatch.setattr(zerogpu, "_labs", {SETTINGS: made})
+    return made
+
+
+@pytest.fixture
+def service(lab: FittingLab, tmp_path: Path) -> Service:
+    return Service(SETTINGS, zerogpu.LentGpu(lent, SETTINGS), make_result().save(tmp_path / "example"))
+
+
+def finish(service: Service, job_id: str) -> JobView[Finding]:
+    return list(service.follow(job_id))[-1]
+
+
+def test_every_kind_of_job_is_done_as_in_a_laboratory_of_ones_own(service: Service, lab: FittingLab) -> None:
+    run_id = service.start(RunConfig(sequences=8), "ann")
+    view = finish(service, run_id)
+    assert (view.state, view.texts) == ("done", {"original": " once"})
+    assert torch.equal(service.result(run_id).operators["ghost/20:25/dense"], WEIGHT)
+    asked = {"prompt_format": "raw", "new_tokens": 3, "temperature": 0.0, "top_p": 1.0, "owner": "ann"}
+    again = service.generate(run_id, prompt="Again", **asked)  # type: ignore[arg-type]
+    assert finish(service, again).state == "done"
+    assert [made.text for made in service.result(again).generations] == [" again"]
+    assert torch.equal(lab.given["ghost/20:25/dense"], WEIGHT)
+    probed = finish(service, queue_probe(service, run_id, "ghost", [Alteration(alpha=0.5)], owner="ann"))
+    assert probed.state == "done"
+    assert lab.probed == [("ghost", (Alteration(alpha=0.5),))]
+    survey = finish(service, service.survey(RunConfig(sequences=8), "1-2", "ann"))
+    assert survey.state == "done"
+
+
+def test_a_stop_reaches_the_work_and_what_was_measured_is_kept(service: Service, lab: FittingLab) -> None:
+    entered = threading.Event()
+    stopped = threading.Event()
+
+    def wait(progress: Progress) -> None:
+        entered.set()
+        try:
+            while True:
+                progress.check()
+        finally:
+            stopped.set()
+
+    lab.before = wait
+    run_id = service.start(RunConfig(), "ann")
+    assert entered.wait(10)
+    service.cancel(run_id)
+    assert finish(service, run_id).state == "stopped"
+    assert stopped.is_set(), "the GPU is given back only after the work has ended"
+    assert service.result(run_id).operators
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (ConfigError("Too long.", "Shorten it."), "Too long. Shorten it."),
+        (KeyError("/secret"), "Internal error (id "),
+        (MemoryError(), "Internal error (id "),
+    ],
+)
+def test_what_goes_wrong_there_is_told_as_if_it_were_here(
+    service: Service, lab: FittingLab, problem: Exception, told: str
+) -> None:
+    def fail(_: Progress) -> None:
+        raise problem
+
+    lab.before = fail
+    view = finish(service, service.start(RunConfig(), "ann"))
+    assert view.state == "failed"
+    assert view.error.startswith(told)
+    assert "secret" not in view.error
+
+
+def test_a_host_without_a_free_gpu_is_no_internal_error(tmp_path: Path) -> None:
+    def refused(*_: Any) -> Iterator[Any]:
+        raise gr.Error("You have exceeded your GPU quota", title="ZeroGPU quota exceeded")
+        yield
+
+    service = Service(SETTINGS, zerogpu.LentGpu(refused, SETTINGS), tmp_path)
+    view = finish(service, service.start(RunConfig(), "ann"))
+    assert view.error == "The host lends no GPU: You have exceeded your GPU quota Try again later."
