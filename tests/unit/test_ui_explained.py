@@ -24,7 +24,7 @@ pytestmark = pytest.mark.unit
 HELPERS = {"empty", "figure", "bars", "position_lines", "shifts_figure", "by_window"}
 """Functions that draw a part, a variant or nothing; ``paired_windows`` explains ``by_window``."""
 NOT_DRAWN = {"generated", "paired_windows"}
-SAID_ELSEWHERE = {"generated", "paired_windows", "scores", "block_map", "by_length"}
+SAID_ELSEWHERE = {"generated", "retained", "paired_windows", "scores", "block_map", "by_length"}
 
 
 @pytest.fixture(scope="module")

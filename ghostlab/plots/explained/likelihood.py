@@ -60,12 +60,20 @@ FIGURES = {
     ),
     "by_kind": Explanation(
         "By kind of token",
-        "Words, pieces of words, digits and punctuation do not suffer alike. Bars left of zero are kinds of token "
-        "that the variant finds less likely than the original did; the number beside a kind says how many "
-        "tokens it is measured on. A loss that sits in digits or word endings points at what the dropped layers "
-        "were for.",
+        "Words, pieces of words, digits and punctuation do not suffer alike. Bars left of zero are kinds of "
+        "token that the variant finds less likely than the original did; the number beside a kind says how "
+        "many tokens it is measured on. A loss that sits in digits or word endings points at what the "
+        "dropped layers were for.",
         r"\Delta_k = \frac{1}{n_k} \sum_{t \in k} \bigl(\log p(x_t) - \log p_{\text{original}}(x_t)\bigr)",
-        "Kinds by the token's own text; see docs/evaluation.md",
+        "Losses token by token: Olsson et al. (arXiv 2209.11895)",
+    ),
+    "retained": Explanation(
+        "Retained performance",
+        "Each bar is the share of the original's accuracy on zero-shot tasks that a variant keeps, averaged "
+        "over tasks. Chance is not taken off: a task on which the original guesses is retained by any model "
+        "and says nothing.",
+        r"\mathrm{RP} = \frac1n \sum_{i=1}^n \frac{\mathrm{acc}_i}{\mathrm{acc}_i^{\text{original}}}",
+        "Retained performance: ShortGPT (arXiv 2403.03853); tasks of lm-evaluation-harness",
     ),
     "generated": Explanation(
         "Generated text",

@@ -12,6 +12,7 @@ from ghostlab.evaluation.tasks import INSTALL
 from ghostlab.plots import sentences
 from ghostlab.plots import tasks as figures
 from ghostlab.results import RunResult
+from ghostlab.ui import explain
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 from ghostlab.ui.task_jobs import OFFERED
 from ghostlab.zeroshot import TaskInfo
@@ -49,6 +50,7 @@ def build(_: Page) -> Tab:
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="tasks-stop", min_width=80)
     words = gr.Markdown(elem_id="tasks-words", elem_classes="gl-figure-title")
     bars = gr.Plot(show_label=False, label="Retained performance", container=False, elem_id="tasks-retained")
+    explain.what_is_this("retained")
     legend = gr.Markdown(elem_id="tasks-legend", elem_classes="gl-figure-title")
     table = gr.Dataframe(
         interactive=False, show_label=False, label="Accuracy by task", elem_id="tasks-table", visible=False
