@@ -49,8 +49,8 @@ def build(_: Page) -> Tab:
         start = gr.Button("Ask", variant="primary", elem_id="tasks-start", min_width=90, visible=ready)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="tasks-stop", min_width=80)
     words = gr.Markdown(elem_id="tasks-words", elem_classes="gl-figure-title")
-    bars = gr.Plot(show_label=False, label="Retained performance", container=False, elem_id="tasks-retained")
     explain.what_is_this("retained")
+    bars = gr.Plot(show_label=False, label="Retained performance", container=False, elem_id="tasks-retained")
     legend = gr.Markdown(elem_id="tasks-legend", elem_classes="gl-figure-title")
     table = gr.Dataframe(
         interactive=False, show_label=False, label="Accuracy by task", elem_id="tasks-table", visible=False
