@@ -100,7 +100,7 @@ def launch(
         lab: As for :func:`build_app`.
 
     Raises:
-        ConfigError: If the port is taken.
+        ConfigError: If the port is taken, or a proxy stands before this machine's own address.
     """
     port = port or settings.port  # not left to gradio, which would try the next hundred ports too
     demo, arguments = build_app(settings, lab)
@@ -113,6 +113,12 @@ def launch(
         raise ConfigError(
             f"The app cannot listen on {f'port {port}' if port else 'any port from 7860 on'}: it is taken.",
             "Name another by --port or GRADIO_SERVER_PORT.",
+        ) from error
+    except ValueError as error:  # gradio asks itself for a page and waits three seconds
+        demo.close()
+        raise ConfigError(
+            "The app does not reach its own address.",
+            "Where a proxy is set, set NO_PROXY=127.0.0.1,localhost; on a very busy machine, try again.",
         ) from error
     print(f"Ghostlab is at {url} (Ctrl-C ends it)", flush=True)
     later = threading.Timer(WARM_UP_DELAY, warm_up)
