@@ -30,6 +30,7 @@ from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 from ghostlab.ui.laboratory import Laboratory
+from ghostlab.zeroshot import ZeroShot
 
 PULSE = 0.5
 """Seconds: the host looks whether to stop only when something is said, so that something always is."""
@@ -41,7 +42,7 @@ _labs: dict[Settings, Laboratory] = {}
 
 def seconds(_: Settings, method: str, *__: Any) -> int:
     """How long the GPU is asked for; the host takes it off the visitor's daily allowance as it is used."""
-    return 90 if method in ("run", "atlas") else 45
+    return 90 if method in ("run", "atlas", "evaluate") else 45
 
 
 def compute(
@@ -106,6 +107,10 @@ class LentGpu:
     def atlas(self, config: RunConfig, lengths: Sequence[int], **options: Any) -> Atlas:
         """As :meth:`Laboratory.atlas`."""
         return cast(Atlas, self._call("atlas", (config, lengths), options))
+
+    def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
+        """As :meth:`Laboratory.evaluate`."""
+        return cast(ZeroShot, self._call("evaluate", (source, tasks), options))
 
     def probe(self, result: RunResult, label: str, *asked: Alteration, **options: Any) -> Sequence[Probe]:
         """As :meth:`Laboratory.probe`."""

@@ -134,7 +134,7 @@ def test_visitors_who_do_not_read_or_never_finish_asking_hold_up_nobody(host: Ho
     place = urlsplit(host.url)
     sockets = []
     try:
-        for index in range(40):
+        for index in range(16):
             slow = socket.create_connection((place.hostname, place.port))
             sockets.append(slow)
             if index % 2:
@@ -165,7 +165,9 @@ def test_no_file_but_what_the_app_gives_out_can_be_fetched(host: Host) -> None:
     with host.visitor() as visitor:
         sent = uploaded(visitor, "../../../mine.txt", text)
         assert Path(sent).is_relative_to(host.folder / "gradio")
-        (take,) = (event for event in visitor.events(trigger="upload"))
+        (take,) = (
+            event for event in visitor.events(trigger="upload") if event["api_name"].startswith("take")
+        )
         told = visitor.outcome(take, {"path": sent, "meta": {"_type": "gradio.FileData"}})
         assert told["success"], told
         (kept,) = (host.folder / "cache" / "uploads").glob("*/mine.txt")
@@ -212,11 +214,13 @@ def test_a_made_up_upload_reads_no_other_file_and_tells_nothing(host: Host, path
         link.symlink_to("/etc/hostname")
         path = str(link)
     with host.visitor() as visitor:
-        (take,) = visitor.events(trigger="upload")
-        told = visitor.outcome(take, {"path": path, "meta": {"_type": "gradio.FileData"}})
-        assert not told["success"]
-        assert "Traceback" not in str(told)
-        assert Path("/etc/hostname").read_text().strip() not in str(told["output"])
+        takers = visitor.events(trigger="upload")
+        assert takers
+        for take in takers:
+            told = visitor.outcome(take, {"path": path, "meta": {"_type": "gradio.FileData"}})
+            assert not told["success"], take["api_name"]
+            assert "Traceback" not in str(told)
+            assert Path("/etc/hostname").read_text().strip() not in str(told["output"])
 
 
 def test_an_upload_above_the_limit_is_refused_while_it_arrives(host: Host) -> None:
@@ -231,10 +235,9 @@ def test_nonsense_of_any_kind_is_no_trace_of_the_servers_insides_and_no_harm(hos
     with host.visitor() as visitor:
         for event in visitor.config["dependencies"]:
             if event["backend_fn"] and not event["api_name"].startswith(("watch", "run")):
-                for value in ({"a": [1]}, "\x00" * 9):
-                    told = str(visitor.outcome(event, *[value] * len(event["inputs"])))
-                    assert "Traceback" not in told, event["api_name"]
-                    assert "site-packages" not in told, event["api_name"]
+                told = str(visitor.outcome(event, *[{"a": ["\x00"]}] * len(event["inputs"])))
+                assert "Traceback" not in told, event["api_name"]
+                assert "site-packages" not in told, event["api_name"]
         for name in ("words", "figures", "json", "status", "result"):
             (event,) = visitor.events(name)
             told = visitor.outcome(event, *["no-such-run"] * len(event["inputs"]))["output"]

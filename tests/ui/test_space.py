@@ -99,7 +99,7 @@ def _ended(client: Client, run_id: str) -> dict[str, Any]:
 
 def test_the_first_page_opens_for_strangers_and_a_small_run_comes_to_its_end(space: Client) -> None:
     words = str(space.config)
-    assert "not installed" not in words
+    assert "embedded model or texts are not installed" not in words
     assert "a local folder" not in words
     run_id = space.predict(SMALL, api_name="/run")
     status = _ended(space, run_id)

@@ -21,6 +21,7 @@ from ghostlab.progress import Progress
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import zerogpu
+from ghostlab.ui.laboratory import Laboratory
 from ghostlab.ui.probe_jobs import queue_probe
 from ghostlab.ui.service import Finding, Service
 from tests.helpers.fakelab import FakeLab
@@ -138,3 +139,8 @@ def test_a_host_without_a_free_gpu_is_no_internal_error(tmp_path: Path) -> None:
     service = Service(SETTINGS, zerogpu.LentGpu(refused, SETTINGS), tmp_path)
     view = finish(service, service.start(RunConfig(), "ann"))
     assert view.error == "The host lends no GPU: You have exceeded your GPU quota Try again later."
+
+
+def test_everything_that_the_app_asks_for_can_be_lent() -> None:
+    asked = {name for name in vars(Laboratory) if not name.startswith("_")}
+    assert asked <= set(vars(zerogpu.LentGpu))
