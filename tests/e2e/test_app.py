@@ -462,7 +462,7 @@ def test_a_criterion_can_choose_the_blocks_on_a_text_of_ones_own(watched: Watche
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(page.locator("#source")).to_contain_text("(2 of 30)")
     expect(page.locator("#source")).to_contain_text("tokens of mine.jsonl")
-    expect(page.get_by_text("How the blocks were chosen")).to_be_visible()
+    expect(page.get_by_role("heading", name="How the blocks were chosen")).to_be_visible()
     the_scores_name_the_blocks(page)
 
 
