@@ -88,7 +88,7 @@ def every_figure_says_what_it_is(page: Page) -> None:
     tab(page, "Overview")
     page.locator(".gl-what summary:visible").first.click()
     expect(page.locator(".gl-what .katex:visible").first).to_be_in_viewport()
-    told = page.locator(".gl-what")
+    told = page.locator(".gl-what details")
     expect(told).to_have_count(TOLD)
     expect(told.filter(has=page.locator(".katex"))).to_have_count(TOLD)
     expect(page.locator(".katex-error")).to_have_count(0)
