@@ -82,7 +82,7 @@ def test_each_plot_stands_below_the_explanation_of_its_figure(parts: list[dict[s
             assert last, part["props"]["label"]
             below[last] += 1
     assert set(below) == set(FIGURES)
-    assert [name for name, count in below.items() if count == 0] == ["generated", "retained"]
+    assert [name for name, count in below.items() if count == 0] == ["generated"]
 
 
 def test_the_tour_has_six_steps_over_things_that_are_there(parts: list[dict[str, Any]]) -> None:
