@@ -147,7 +147,7 @@ class JobStore(Generic[Result]):
             self._records.move_to_end(job_id)
             return record.look(self._queue.index(record) + 1 if record.state == "waiting" else 0)
 
-    def follow(self, job_id: str, tick: float = 1.0, pause: float = 0.15) -> Iterator[JobView[Result]]:
+    def follow(self, job_id: str, tick: float = 1.0, pause: float = 0.5) -> Iterator[JobView[Result]]:
         """Views of a job until it is finished: at each change, not closer than ``pause``, at least every
         ``tick`` seconds. Ends at once for an unknown id."""
         seen = -1
