@@ -27,7 +27,7 @@ test: setup chromium lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "not unit" --durations=10
 
-# Not part of `make test`: minutes and 3 GB for an environment with requirements.txt alone.
+# Not part of `make test`: minutes and 6 GB for an environment with requirements.txt alone.
 space: setup
 	tests/space.sh
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a Hugging Face Space does with this repository, as far as it can be done at home: a clean environment with
 # requirements.txt alone, the Space's variables, `python app.py`, the first page and one small run, on a CPU and
-# with a lent GPU. Takes some minutes and 3 GB; give PYTHON for another interpreter. Needs `make setup`.
+# with a lent GPU. Takes some minutes and 6 GB; give PYTHON for another interpreter. Needs `make setup`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=${TESTS_PYTHON:-.venv/bin/python}
