@@ -12,6 +12,7 @@ import contextvars
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -121,6 +122,7 @@ class LentGpu:
         cancel: CancelToken | None = options.pop("cancel", None)
         sinks = {name: value for name, value in options.items() if callable(value)}
         plain = {name: value for name, value in options.items() if name not in sinks and value is not None}
+        until = 0.0
         asked = (self._settings, method, [_packed(arg) for arg in args], plain, tuple(sinks))
         try:
             with closing(cast(Any, self._borrowed(*asked))) as heard:
@@ -131,10 +133,13 @@ class LentGpu:
                         raise given[0]
                     if name == "broken":
                         raise RuntimeError(f"{given[0]} in the GPU's process")
-                    if cancel is not None and cancel.cancelled:
-                        raise Cancelled
                     if name in sinks:
                         sinks[name](*map(_unpacked, given))
+                    if cancel is not None and cancel.cancelled:
+                        # what was said before the stop is still heard: it may be a result
+                        until = until or time.monotonic() + PULSE
+                        if name == "pulse" or time.monotonic() > until:
+                            raise Cancelled
         except gr.Error as error:  # the host's own: no GPU is free, or the visitor's allowance is used up
             raise BusyError(f"The host lends no GPU: {error.message}", "Try again later.") from error
         raise RuntimeError("the GPU's process ended without a word")
