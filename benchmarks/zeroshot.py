@@ -15,8 +15,8 @@ from pathlib import Path
 
 import ghostlab as gl
 from ghostlab.model.lm import Model
+from ghostlab.plots.tasks import table
 from ghostlab.progress import Progress, ProgressUpdate
-from ghostlab.records import Metric
 
 RESULTS = Path(__file__).parent / "results"
 TASKS = "ghosted-layers,piqa"
@@ -40,40 +40,25 @@ def variants(cuts: Sequence[str], recoveries: Sequence[str]) -> dict[str, Model]
 
 def markdown(found: gl.ZeroShot) -> str:
     """The table, with how it was made above it and what the marks mean below."""
-    head = ["variant", *(f"{task.name} ({task.documents})" for task in found.tasks), "mean", "retained"]
+    head, *rows = table(found, SURE)
     lines = [
-        f"{found.model}; accuracy (acc) in %, no examples in the prompt, first {found.limit} questions of "
-        f"each installed validation set, lm_eval {found.versions['lm_eval']}. Behind the stroke acc_norm "
-        "where a task has it; *retained* is the mean over tasks of the ratio to the original, with acc and, "
+        f"{found.model}; accuracy (acc) in % and its standard error, no examples in the prompt, first "
+        f"{found.limit} questions of each installed validation set, lm_eval {found.versions['lm_eval']}. "
+        "Behind the stroke acc_norm where a task has it; *retained* is the mean over tasks of the ratio to the original, with acc and, "
         "behind the stroke, with acc_norm, [95 % bootstrap]. * differs from the original with "
         f"p < {SURE} (McNemar).",
         "",
-        f"| {' | '.join(head)} |",
-        f"|{'---|' * len(head)}",
+        f"| {' | '.join([*head, 'retained'])} |",
+        f"|{'---|' * (len(head) + 1)}",
     ]
-    lines += [f"| {' | '.join(_row(found, name))} |" for name in found.variants]
-    errors = [found.acc[found.variants[0]][task.name].stderr for task in found.tasks]
-    lines += ["", f"Standard errors are {100 * min(errors):.1f} to {100 * max(errors):.1f} points."]
-    lines += [f"Left out: {name}, {reason}." for name, reason in found.left_out.items()]
+    lines += [f"| {' | '.join([*row, _retained(found, row[0])])} |" for row in rows]
+    lines += ["", *(f"Left out: {name}, {reason}." for name, reason in found.left_out.items())]
     return "\n".join(lines)
 
 
-def _row(found: gl.ZeroShot, name: str) -> list[str]:
-    means = f"{100 * found.average(name):.1f} / {100 * found.average(name, 'acc_norm'):.1f}"
-    kept = f"{_share(found.retained(name))} / {_share(found.retained(name, 'acc_norm'))}"
-    return [name, *(_cell(found, name, task.name) for task in found.tasks), means, kept]
-
-
-def _cell(found: gl.ZeroShot, name: str, task: str) -> str:
-    text = f"{100 * found.acc[name][task].value:.0f}"
-    if name != found.variants[0] and found.paired(name, task).p < SURE:
-        text += "*"
-    normed = found.acc_norm[name].get(task)
-    return text if normed is None else f"{text} / {100 * normed.value:.0f}"
-
-
-def _share(metric: Metric) -> str:
-    return f"{100 * metric.value:.0f} [{100 * metric.low:.0f}, {100 * metric.high:.0f}]"
+def _retained(found: gl.ZeroShot, name: str) -> str:
+    both = [found.retained(name, which) for which in ("acc", "acc_norm")]
+    return " / ".join(f"{100 * m.value:.0f} [{100 * m.low:.0f}, {100 * m.high:.0f}]" for m in both)
 
 
 def _report(update: ProgressUpdate) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -59,3 +60,9 @@ class Generation:
         later = self.tokens - (self.first_seconds > 0)
         took = self.seconds - self.first_seconds
         return later / took if took > 0 else 0.0
+
+
+OnText = Callable[[str, str], None]
+"""Called with a variant's name and its whole continuation so far."""
+OnGenerations = Callable[[list[Generation]], None]
+"""Called with the continuations that are finished, after each one."""

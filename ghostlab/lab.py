@@ -13,9 +13,8 @@ from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import memory_errors
-from ghostlab.evaluation.generate import OnGenerations, OnText
 from ghostlab.exporting import Form, export, reason_not_stock
-from ghostlab.generations import Generation
+from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.measure import measure
 from ghostlab.model.export import pack
 from ghostlab.model.lm import Model

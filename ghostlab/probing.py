@@ -16,9 +16,9 @@ from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
-from ghostlab.evaluation.generate import OnText, Sampling, generate
+from ghostlab.evaluation.generate import Sampling, generate
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.generations import Generation
+from ghostlab.generations import Generation, OnText
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn

@@ -11,8 +11,8 @@ from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
-from ghostlab.evaluation.generate import OnGenerations, OnText, Sampling, generate
-from ghostlab.generations import Generation
+from ghostlab.evaluation.generate import Sampling, generate
+from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.export import MANIFEST, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model

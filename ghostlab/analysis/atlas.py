@@ -16,7 +16,6 @@ from torch import Tensor
 from ghostlab.analysis.band import Census, StripPair, strips, take_census
 from ghostlab.atlas import AtlasBlock
 from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.similarity import Similarity
 from ghostlab.calibration.solve import RELATIVE_RIDGES, RidgePath
 from ghostlab.cut import Block
 from ghostlab.errors import CutError
@@ -59,6 +58,7 @@ def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILE
             f"Lengths go from 1 to {depth - 1}.",
         )
     similarity = calib.similarity(progress.part(0.0, 0.25))
+    cosine, angle = similarity.cosine("token"), similarity.angle("last")
     census = take_census(calib, progress.part(0.25, 0.3))
     starts = range(depth - wanted[0] + 1)
     entries: list[AtlasBlock] = []
@@ -69,7 +69,7 @@ def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILE
         start = _Start(pair, census)
         for length in (n for n in wanted if start.start + n <= depth):
             fitting.check()
-            entry, split = start.block(length, similarity)
+            entry, split = start.block(length, cosine, angle)
             entries.append(entry)
             if length not in best or entry.ghost_sink < best[length][0]:
                 found = start.standin(entry.stop, split)
@@ -117,23 +117,23 @@ class _Start:
         self.affine = RidgePath(self.fit.gram)
         self.affine_gram = self.affine.turn(self.tried.gram)
         # all tokens as they are, for maps without
-        rows = self._fitted_rows(self.start)
-        self.gram = self.fit.gram + rows.T @ rows
+        self.rows = self._fitted_rows(self.start)
+        self.gram = self.fit.gram + self.rows.T @ self.rows
         self.linear = RidgePath(self.gram)
         mean, shift = self.mean[self.start], torch.outer(self.tried.sums[0], self.mean[self.start])
         self.tried_gram = self.tried.gram + shift + shift.T + self.tried.count * torch.outer(mean, mean)
         self.linear_gram = self.linear.turn(self.tried_gram)
         self.special = self.linear.project(self.try_rows[:, self.start].T)
 
-    def block(self, length: int, similarity: Similarity) -> tuple[AtlasBlock, _SplitMap]:
+    def block(self, length: int, cosine: Tensor, angle: Tensor) -> tuple[AtlasBlock, _SplitMap]:
         """The figures of the block of ``length`` layers, and its map for ordinary tokens."""
         stop, tried, split = self.start + length, self._tried(length), self._split(length)
         scalar, symmetric, ghost = self._plain(length, tried)
         entry = AtlasBlock(
             start=self.start,
             stop=stop,
-            cosine=float(similarity.cosine("token")[self.start, stop]),
-            angle=float(similarity.angle("last")[self.start, stop]),
+            cosine=float(cosine[self.start, stop]),
+            angle=float(angle[self.start, stop]),
             gap=tried.relative(tried.total),
             scalar=tried.relative(scalar),
             symmetric=tried.relative(symmetric),
@@ -164,8 +164,8 @@ class _Start:
     def _plain(self, length: int, tried: _Tried) -> tuple[float, float, float]:
         """Squared errors of ``scalar``, ``symmetric`` and ``ghost``, fitted on all tokens without a bias."""
         stop = self.start + length
-        rows, changes = self._fitted_rows(self.start), self._fitted_rows(stop) - self._fitted_rows(self.start)
-        cross = self.fit.cross(length) + rows.T @ changes
+        changes = self._fitted_rows(stop) - self.rows
+        cross = self.fit.cross(length) + self.rows.T @ changes
         excess = float(cross.trace() / self.gram.trace())
         scalar = tried.total - 2 * excess * float(tried.cross.trace())
         scalar += excess**2 * float(self.tried_gram.trace())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.moments import BlockMoments, Weighting
@@ -15,7 +16,7 @@ from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
 from ghostlab.text.documents import Text
-from ghostlab.text.windows import Windows, make_windows
+from ghostlab.text.windows import make_windows
 
 FOLDS = 5
 MOMENT_BYTES = 512 << 20
@@ -25,18 +26,11 @@ MOMENT_BYTES = 512 << 20
 class Calibration(Activations):
     """States, moments and similarities of ``model`` on calibration windows; see :class:`Activations`."""
 
-    def __init__(
-        self,
-        model: Model,
-        windows: Windows,
-        *,
-        batch: int = 8,
-        budget: Budget | None = None,
-        rounded: bool = True,
-    ) -> None:
-        super().__init__(model, windows, batch=batch, budget=budget, rounded=rounded)
-        self._moments: dict[tuple[Block, Weighting], BlockMoments] = {}
-        self._similarity: Similarity | None = None
+    @cached_property
+    def _moments(self) -> dict[tuple[Block, Weighting], BlockMoments]:
+        return {}
+
+    _similarity: Similarity | None = None
 
     @property
     def folds(self) -> int:

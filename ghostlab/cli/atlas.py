@@ -11,10 +11,8 @@ import typer
 
 from ghostlab.atlas import SETTINGS, Atlas, AtlasBlock, parse_lengths
 from ghostlab.cli.options import build_config, config_parameters
-from ghostlab.cli.run import interrupt_cancels, progress_bar
+from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
-from ghostlab.errors import ResultError
-from ghostlab.progress import CancelToken
 from ghostlab.settings import Settings
 
 _LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]
@@ -28,19 +26,14 @@ def atlas_command() -> Callable[..., None]:
     def atlas(lengths: str, out: Path | None, **flags: Any) -> None:
         """Survey every block: what dropping it loses and what maps bring back, without evaluating each."""
         config = build_config(None, flags)
-        asked, settings, token = parse_lengths(lengths), Settings.from_env(), CancelToken()
+        asked, settings = parse_lengths(lengths), Settings.from_env()
         config.check(settings)
         from ghostlab.lab import Lab
 
-        with interrupt_cancels(token), progress_bar() as sink:
+        with followed() as (sink, token):
             found = Lab(settings).atlas(config, asked, progress=sink, cancel=token)
         show(found)
-        if out is not None:
-            try:
-                found.save(out)
-            except OSError as error:
-                raise ResultError(f"'{out}' could not be written: {error.strerror}.") from error
-            typer.echo(f"Wrote {out}")
+        write_file(out, found.save)
 
     own = [
         inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default="1-10", annotation=_LENGTHS),

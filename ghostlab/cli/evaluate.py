@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from ghostlab.cli.run import interrupt_cancels, progress_bar
+from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
-from ghostlab.errors import ConfigError, ResultError
-from ghostlab.progress import CancelToken
+from ghostlab.errors import ConfigError
 from ghostlab.records import Metric
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
@@ -52,18 +51,12 @@ def evaluate_command(
     source = list(model or []) if result is None else RunResult.load(result)
     from ghostlab.lab import Lab
 
-    token = CancelToken()
-    with interrupt_cancels(token), progress_bar() as sink:
+    with followed() as (sink, token):
         found = Lab(Settings.from_env()).evaluate(
             source, asked, limit=limit, hub=hub, progress=sink, cancel=token
         )
     show(found)
-    if out is not None:
-        try:
-            found.save(out)
-        except OSError as error:
-            raise ResultError(f"'{out}' could not be written: {error.strerror}.") from error
-        typer.echo(f"Wrote {out}")
+    write_file(out, found.save)
 
 
 def show(found: ZeroShot) -> None:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ghostlab.cli.run import interrupt_cancels, progress_bar
+from ghostlab.cli.run import followed
 from ghostlab.errors import ConfigError
-from ghostlab.progress import CancelToken
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 
@@ -35,8 +34,7 @@ def export_command(
     from ghostlab.exporting import Form
     from ghostlab.lab import Lab
 
-    token = CancelToken()
-    with interrupt_cancels(token), progress_bar() as sink:
+    with followed() as (sink, token):
         form: Form = "stock" if stock else "mergekit" if mergekit else "recovered"
         written = Lab(Settings.from_env()).export(loaded, method, out, form=form, progress=sink, cancel=token)
     typer.echo(f"Wrote {written}")

@@ -6,6 +6,7 @@ import inspect
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -65,12 +66,10 @@ def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> Ru
         _prepare(out)
     from ghostlab.lab import Lab
 
-    token = CancelToken()
-    with interrupt_cancels(token), progress_bar() as sink:
+    with followed() as (sink, token):
         result = Lab(settings).run(config, progress=sink, cancel=token)
     print_result(result)
-    if out is not None:
-        _write(result, out)
+    write_file(out, partial(_save, result))
     return result
 
 
@@ -83,19 +82,38 @@ def _prepare(out: Path) -> None:
         ) from error
 
 
-def _write(result: RunResult, out: Path) -> None:
+def _save(result: RunResult, out: Path) -> None:
     from ghostlab.report import write_report
 
+    result.save(out)
+    write_report(result, out / REPORT_FILE)
+
+
+@contextmanager
+def followed() -> Iterator[tuple[ProgressSink, CancelToken]]:
+    """Work that shows its progress and that Ctrl-C stops."""
+    token = CancelToken()
+    with _interrupt_cancels(token), _progress_bar() as sink:
+        yield sink, token
+
+
+def write_file(out: Path | None, save: Callable[[Path], object]) -> None:
+    """Let ``save`` write what ``--out`` names, if it names anything.
+
+    Raises:
+        ResultError: If it cannot be written.
+    """
+    if out is None:
+        return
     try:
-        result.save(out)
-        write_report(result, out / REPORT_FILE)
+        save(out)
     except OSError as error:
         raise ResultError(f"'{out}' could not be written: {error.strerror}.") from error
     typer.echo(f"Wrote {out}")
 
 
 @contextmanager
-def interrupt_cancels(token: CancelToken) -> Iterator[None]:
+def _interrupt_cancels(token: CancelToken) -> Iterator[None]:
     """The first Ctrl-C asks the run to stop between two steps; a second one interrupts at once."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -110,7 +128,7 @@ def interrupt_cancels(token: CancelToken) -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar() -> Iterator[ProgressSink]:
+def _progress_bar() -> Iterator[ProgressSink]:
     """A bar on stderr that vanishes at the end; silent where stderr is not a terminal."""
     console = Console(stderr=True)
     bar = Bar(

@@ -18,14 +18,9 @@ from ghostlab.errors import memory_errors
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import Form, encode, format_of
 from ghostlab.evaluation.surprise import departure, describe, judge
-from ghostlab.generations import Generation
+from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-
-OnText = Callable[[str, str], None]
-"""Called with a variant's name and its whole continuation so far."""
-OnGenerations = Callable[[list[Generation]], None]
-"""Called with the continuations that are finished, after each one."""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,11 @@ from typing import Protocol
 
 from ghostlab.atlas import Atlas
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.generations import Generation
+from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
 from ghostlab.results import RunResult
 from ghostlab.zeroshot import ZeroShot
-
-OnText = Callable[[str, str], None]
 
 
 class Laboratory(Protocol):
@@ -43,7 +41,7 @@ class Laboratory(Protocol):
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
         on_text: OnText | None = None,
-        on_generations: Callable[[list[Generation]], None] | None = None,
+        on_generations: OnGenerations | None = None,
     ) -> Sequence[Generation]:
         """Continue a prompt with every variant of a result."""
 
