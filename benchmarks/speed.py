@@ -291,8 +291,8 @@ def matmul_speed(shape: tuple[int, int, int]) -> float:
 
 
 def peak_memory(side: str, block: str) -> float:
-    """Megabytes that fitting a block takes at its peak beyond the loaded model, in a process of its own."""
-    return float(in_process("memory", side, block)["extra_mb"])
+    """Megabytes that fitting a block takes at its peak beyond the loaded model: median of three processes."""
+    return statistics.median(float(in_process("memory", side, block)["extra_mb"]) for _ in range(3))
 
 
 def in_process(task: str, *words: str) -> Part:

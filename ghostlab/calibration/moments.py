@@ -22,6 +22,9 @@ MASSIVE = 10.0
 block. (Massive activations, arXiv 2402.17762: few tokens, often the first, hold most of ||X||^2.)"""
 
 
+ROWS = 512
+"""Tokens that are in float64 at a time."""
+
 Weighting = Literal["none", "relative"]
 """How tokens count: all alike, or by 1 / mean-square(y), which makes the loss a relative error."""
 
@@ -47,14 +50,25 @@ class Moments:
 
     @classmethod
     def of(cls, x: Tensor, change: Tensor, weight: Tensor | None = None) -> Moments:
-        """Moments of states [N, C] and changes [N, C], each token counted ``weight`` [N] times."""
-        x, change = x.double(), change.double()
-        if weight is None:
-            count, wx, wd = float(x.shape[0]), x, change
-        else:
-            weight = weight.double()
-            count, wx, wd = float(weight.sum()), x * weight[:, None], change * weight[:, None]
-        return cls(count, wx.sum(0), wd.sum(0), wx.T @ x, wx.T @ change, (wd * change).sum(0))
+        """Moments of states [N, C] and changes [N, K], each token counted ``weight`` [N] times."""
+        count, wide, narrow = 0.0, x.shape[1], change.shape[1]
+        shapes = ((wide,), (narrow,), (narrow,), (wide, wide), (wide, narrow))
+        sums, changes, power, gram, cross = (x.new_zeros(shape, dtype=torch.float64) for shape in shapes)
+        for start in range(0, len(x), ROWS):
+            rows = slice(start, start + ROWS)
+            wx, wd = px, pd = x[rows].double(), change[rows].double()
+            if weight is None:
+                count += len(px)
+            else:
+                factor = weight[rows].double()
+                count += float(factor.sum())
+                wx, wd = px * factor[:, None], pd * factor[:, None]
+            sums += wx.sum(0)
+            changes += wd.sum(0)
+            gram.addmm_(wx.T, px)
+            cross.addmm_(wx.T, pd)
+            power += (wd * pd).sum(0)
+        return cls(count, sums, changes, gram, cross, power)
 
     @classmethod
     def zeros(cls, width: int, device: torch.device | str = "cpu") -> Moments:

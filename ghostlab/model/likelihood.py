@@ -61,23 +61,25 @@ def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Ten
     states = [final[:, :-1].flatten(0, 1) for final in finals]
     columns: list[list[Tensor]] = [[] for _ in decoders]
     for rows in _chunks(len(targets), int(decoders[0].hf.config.vocab_size)):
-        logits = _logits(decoders[0], states[0][rows])
-        reference = logits.log_softmax(-1)
+        reference = _logits(decoders[0], states[0][rows]).log_softmax(-1)
+        favourite = reference.argmax(-1)
         probability = reference.exp()
-        entropy = -(probability * reference).sum(-1)
-        favourite = logits.argmax(-1)
+        entropy = -reference.mul(probability).sum(-1)
         true = favourite >= 0
         columns[0].append(_stack(-_pick(reference, targets[rows]), torch.zeros_like(entropy), true, true))
+        spare = reference  # not needed any more, and as large as what comes
         for column, decoder, state in zip(columns[1:], decoders[1:], states[1:], strict=True):
             logits = _logits(decoder, state[rows])
-            normaliser = logits.logsumexp(-1)
+            likeliest = logits.topk(min(NEAR, logits.shape[-1]), -1).values
+            near = _pick(logits, favourite) >= likeliest[:, -1]
+            agrees = logits.argmax(-1) == favourite
+            target = _pick(logits, targets[rows])
             # KL = sum p log p - sum p (z - lse z): the variant's log-probabilities are never formed
             # a product and a sum, not einsum: BLAS adds 50,000 terms one by one, and KL is a small difference
-            divergence = normaliser - (probability * logits).sum(-1) - entropy
-            nll = normaliser - _pick(logits, targets[rows])
-            preferred = (logits > _pick(logits, favourite)[:, None]).sum(-1)
-            agrees = logits.argmax(-1) == favourite
-            column.append(_stack(nll, divergence.clamp(min=0), agrees, preferred < NEAR))
+            mean = torch.mul(probability, logits, out=spare).sum(-1)
+            normaliser = _logsumexp_(logits, likeliest[:, :1])
+            divergence = normaliser - mean - entropy
+            column.append(_stack(normaliser - target, divergence.clamp(min=0), agrees, near))
     shape = (ids.shape[0], ids.shape[1] - 1)
     return [_unstack(torch.cat(column, dim=1), shape) for column in columns]
 
@@ -162,6 +164,11 @@ def _js(p: Tensor, q: Tensor) -> Tensor:
 
 def _logits(decoder: Decoder, states: Tensor) -> Tensor:
     return decoder.run_head(states[None])[0].float()
+
+
+def _logsumexp_(logits: Tensor, greatest: Tensor) -> Tensor:
+    """log sum exp of each row [N, V] whose greatest entry [N, 1] is known; overwrites ``logits``."""
+    return logits.sub_(greatest).exp_().sum(-1).log_() + greatest[:, 0]
 
 
 def _pick(values: Tensor, targets: Tensor) -> Tensor:
