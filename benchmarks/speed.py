@@ -1,6 +1,6 @@
 """How fast Ghostlab is, as ratios within one run.
 
-    python benchmarks/speed.py              # everything, about half an hour on two cores
+    python benchmarks/speed.py              # everything, about 45 minutes on two cores
     python benchmarks/speed.py fit score    # some of it
 
 Both sides of a comparison run in turn, in alternating order, and medians are compared. Prints Markdown, and
