@@ -238,8 +238,8 @@ def criteria(options: argparse.Namespace) -> None:
             )
             print(rows[-1], flush=True)
             write(f"criteria-{setting.name}", describe(setting, options), rows)
-            if CRITERIA[name].unit != "layer" or name == "sleb":
-                known = None  # its scores depend on how many layers go
+            if CRITERIA[name].unit != "layer" or name == "sleb" or name.endswith("_plus"):
+                known = None  # its scores depend on how many layers go, or it spares some layers
 
 
 def recovered_perplexities(

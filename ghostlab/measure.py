@@ -71,7 +71,7 @@ def measure(
     edges |= {variant.first_change for per_block in alone for variant in per_block.values()}
     fold = held_out.windows.fold * 0
     for batch in held_out.batches(board.boundaries | edges, progress, "Evaluating on held-out text"):
-        board.add(batch)
+        board.add(batch, progress)
         states = batch.trace.states
         for number, block in enumerate(cut):
             before, behind = states[block.start], states[block.stop]

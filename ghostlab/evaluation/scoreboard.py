@@ -42,19 +42,24 @@ class Scoreboard:
         """Boundaries whose states a batch must hold."""
         return {self.original.depth, *(variant.first_change for variant in self.variants)}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch, progress: Progress = SILENT) -> None:
         """Run the suffix of each variant on the batch and score all models.
 
+        A batch takes long with many variants, so ``progress`` is asked for a stop within it.
+
         Raises:
+            Cancelled: Between two variants or two chunks of tokens.
             NumericsError: If a variant's likelihoods are not numbers.
             MemoryLimitError: If there is no room for a chunk of logits.
         """
         with memory_errors(LESS_MEMORY):
             last = batch.trace.states[self.original.depth]
             finals = [self.original.decoder.run_tail(last)]
-            finals += [run_suffix(variant, batch.trace) for variant in self.variants]
+            for variant in self.variants:
+                progress.check()
+                finals.append(run_suffix(variant, batch.trace))
             decoders = [model.decoder for model in (self.original, *self.variants)]
-            scored = score_tokens(decoders, finals, batch.ids)
+            scored = score_tokens(decoders, finals, batch.ids, progress.check)
         for part, scores in zip(self._parts, scored, strict=True):
             if not torch.isfinite(scores.nll).all():
                 raise NumericsError(
@@ -86,5 +91,5 @@ def score(
     """Scores of the original, then of each variant, on the windows of ``activations``."""
     board = Scoreboard(activations.model, variants)
     for batch in activations.batches(board.boundaries, progress, "Scoring"):
-        board.add(batch)
+        board.add(batch, progress)
     return board.scores(activations.windows, seed)

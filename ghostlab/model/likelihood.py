@@ -7,7 +7,7 @@ variant is compared with them while they are there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -46,13 +46,19 @@ class TokenScores:
 
 
 @torch.no_grad()
-def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Tensor) -> list[TokenScores]:
+def score_tokens(
+    decoders: Sequence[Decoder],
+    finals: Sequence[Tensor],
+    ids: Tensor,
+    check: Callable[[], None] = lambda: None,
+) -> list[TokenScores]:
     """Score models by the states that their heads are given.
 
     Args:
         decoders: The original first, then its variants.
         finals: For each, the output of its :meth:`~ghostlab.model.decoder.Decoder.run_tail`, [B, T, C].
         ids: Token ids [B, T].
+        check: Called before each chunk of tokens; what it raises ends the work.
 
     Returns:
         One :class:`TokenScores` per model; for the original ``kl`` is 0, ``agrees`` and ``near`` are true.
@@ -61,6 +67,7 @@ def score_tokens(decoders: Sequence[Decoder], finals: Sequence[Tensor], ids: Ten
     states = [final[:, :-1].flatten(0, 1) for final in finals]
     columns: list[list[Tensor]] = [[] for _ in decoders]
     for rows in _chunks(len(targets), int(decoders[0].hf.config.vocab_size)):
+        check()
         reference = _logits(decoders[0], states[0][rows]).log_softmax(-1)
         favourite = reference.argmax(-1)
         probability = reference.exp()

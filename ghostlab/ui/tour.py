@@ -62,7 +62,7 @@ STEPS = (
     Step(
         "What a ghost layer is",
         "It is one matrix M in place of whole blocks: the state x becomes x + xM. M is fitted by least "
-        "squares on a few thousand tokens, without training. These are its two parts: S, which stretches, "
+        "squares on some ten thousand tokens, without training. These are its two parts: S, which stretches, "
         "and A, which turns.",
         "Operator",
         ("div:has(> #operator-heat_map-0)",),

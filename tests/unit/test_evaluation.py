@@ -9,11 +9,13 @@ import torch
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.cut import parse_cut
+from ghostlab.errors import Cancelled
 from ghostlab.evaluation.metrics import summarise
 from ghostlab.evaluation.scoreboard import Scoreboard, score
 from ghostlab.model import likelihood
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.lm import Model
+from ghostlab.progress import CancelToken, Progress
 from ghostlab.resampling import resamples
 from ghostlab.text.kinds import KINDS
 from tests.helpers.lm import tiny_lm, tiny_windows
@@ -52,6 +54,33 @@ def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.
         assert (found.agrees == (own.argmax(-1) == reference.argmax(-1))).float().mean() > 0.98
         near = (own.topk(5).indices == reference.argmax(-1, keepdim=True)).any(-1)
         assert (found.near == near).float().mean() > 0.98
+
+
+def test_a_stop_takes_effect_within_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All variants of a batch are a long time: it is asked between them, and between chunks of the head."""
+    monkeypatch.setattr(likelihood, "LOGIT_BYTES", 4 * 96 * 7)
+    model, windows = tiny_lm(), tiny_windows(count=2)
+    board = Scoreboard(model, variants_of(model))
+    (batch,) = Activations(model, windows, batch=2).batches(board.boundaries)
+    for steps in (0, 3, len(board.variants) + 2):  # at the first variant, at the fourth, in the head
+        stop = _StopAfter(steps)
+        with pytest.raises(Cancelled):
+            board.add(batch, Progress(cancel=stop))
+        assert stop.left == -1
+    assert board._parts[0] == []
+
+
+class _StopAfter(CancelToken):
+    """Set once it was looked at so many times."""
+
+    def __init__(self, left: int) -> None:
+        super().__init__()
+        self.left = left
+
+    @property
+    def cancelled(self) -> bool:
+        self.left -= 1
+        return self.left < 0
 
 
 def test_variants_run_only_their_suffix() -> None:
