@@ -11,14 +11,13 @@ from typing import Literal, get_args
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.model.card import model_card
-from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.mergekit import write_recipe
-from ghostlab.model.standin import StandIn
 from ghostlab.model.stock import stock_reason
 from ghostlab.progress import Progress
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
+from ghostlab.steps import standins_of
 from ghostlab.workbench import Workbench
 
 Form = Literal["recovered", "stock", "mergekit"]
@@ -103,7 +102,7 @@ def _is_drop(run: RecoveryRun | None) -> bool:
 
 def _variant(bench: Workbench, result: RunResult, run: RecoveryRun | None, progress: Progress) -> Model:
     cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
-    standins = {} if run is None else _standins(result, run, cut)
+    standins = {} if run is None else standins_of(result, run)
     model = bench.model(result.config, progress)
     then, now = result.model, (model.family, model.depth, model.width)
     if now != (then.family, then.layers, then.hidden_size):
@@ -113,16 +112,3 @@ def _variant(bench: Workbench, result: RunResult, run: RecoveryRun | None, progr
             "Run the configuration again.",
         )
     return model.without(cut, standins)
-
-
-def _standins(result: RunResult, run: RecoveryRun, cut: Cut) -> dict[Block, StandIn]:
-    label = run.label or run.method
-    found = unpack(result.operators, f"{label}/")
-    if _is_drop(run) or found:
-        if not set(found) <= set(cut.blocks):
-            raise ResultError("The operators are not those of this result.", "Run its configuration again.")
-        return found
-    raise ResultError(
-        f"This result holds no operators for '{label}'.",
-        f"They are fitted again, and stored, by: {result.config.to_command()} --out FOLDER",
-    )

@@ -207,7 +207,7 @@ class Lab:
         with timed(clock, "text"):
             text = self._bench.text(config.text, progress.part(0.0, 0.02))
             other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
-            held_out = self._bench.held_out(config, model, other)
+            held_out = self._bench.held_out(config, model, text, other)
             calib = self._bench.calibration(config, model, text)
         with timed(clock, "calibrate"):
             cut, selection = decide(config, calib, progress.part(0.04, 0.3))

@@ -127,8 +127,9 @@ def _seen(bench: Workbench, config: RunConfig, model: Model, cut: Cut, progress:
 def _scores(
     bench: Workbench, config: RunConfig, model: Model, variants: Sequence[Model], progress: Progress
 ) -> list[Scores]:
-    text = bench.text(config.held_out_text or config.text, progress.part(0.0, 0.05))
-    held_out = bench.held_out(config, model, text)
+    fitted = bench.text(config.text, progress.part(0.0, 0.02))
+    shown = bench.text(config.held_out_text or config.text, progress.part(0.02, 0.05))
+    held_out = bench.held_out(config, model, fitted, shown)
     return score(held_out, variants, seed=config.seed, progress=progress.part(0.05, 1.0))[1:]
 
 

@@ -11,14 +11,16 @@ from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
+from ghostlab.errors import ResultError
 from ghostlab.evaluation.generate import Sampling, generate
 from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.export import MANIFEST, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
+from ghostlab.model.standin import StandIn
 from ghostlab.progress import Progress
 from ghostlab.pruning.selection import score
-from ghostlab.records import SelectionInfo
+from ghostlab.records import RecoveryRun, SelectionInfo
 from ghostlab.recovery.fitting import Fit, fit, load_recovered
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
@@ -46,12 +48,34 @@ def fit_all(config: RunConfig, calib: Calibration, cut: Cut, progress: Progress)
 
 
 def rebuild(model: Model, result: RunResult) -> dict[str, Model]:
-    """Every variant of a finished run by name, around the weights of its original ``model``."""
+    """Every variant of a finished run by name, around the weights of its original ``model``.
+
+    Raises:
+        ResultError: If operators are not at hand.
+    """
     cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
     variants = {"original": model, "pruned": model.without(cut)}
     for run in result.runs:
-        variants[run.label] = model.without(cut, unpack(result.operators, f"{run.label}/"))
+        variants[run.label] = model.without(cut, standins_of(result, run))
     return variants
+
+
+def standins_of(result: RunResult, run: RecoveryRun) -> dict[Block, StandIn]:
+    """What a recovery of a result puts in the place of its blocks; nothing for plain dropping.
+
+    Raises:
+        ResultError: If the operators are not at hand, or not of this result.
+    """
+    label = run.label or run.method
+    found = unpack(result.operators, f"{label}/")
+    if not found and run.method != "drop":
+        raise ResultError(
+            f"This result holds no operators for '{label}'.",
+            f"They are fitted again, and stored, by: {result.config.to_command()} --out FOLDER",
+        )
+    if not set(found) <= {Block(start, stop) for start, stop in result.cut.blocks}:
+        raise ResultError("The operators are not those of this result.", "Run its configuration again.")
+    return found
 
 
 def load_any(source: str, settings: Settings, progress: Progress) -> Model:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
 from ghostlab.config import RunConfig
+from ghostlab.errors import TextError
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.progress import Progress
 from ghostlab.settings import Settings
-from ghostlab.text.corpora import load_text
-from ghostlab.text.documents import Text
+from ghostlab.text.corpora import PASTE, load_text
+from ghostlab.text.documents import Documents, Text
 from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 KEPT_TEXTS = 4
@@ -49,17 +52,18 @@ class Workbench:
         return _recall(self._models, key, self.settings.limits.kept_models, load)
 
     def text(self, source: str, progress: Progress) -> Text:
-        """A text source, divided into calibration and held-out part."""
+        """A text source, divided into calibration and held-out part; a file that changed is read again."""
         return _recall(
             self._texts,
-            (source,),
+            (source, _file_states(source) if self.settings.limits.local_paths else ()),
             KEPT_TEXTS,
             lambda: load_text(source, settings=self.settings, progress=progress),
         )
 
     def calibration(self, config: RunConfig, model: Model, text: Text) -> Calibration:
         """The calibration of ``model`` on ``text``; runs that differ in the cut share its passes."""
-        key = (model.fingerprint, config.text, config.sequences, config.length, config.bos, config.seed)
+        read = text.calibration  # and not its name, which texts of other content may have too
+        key = (model.fingerprint, read, config.sequences, config.length, config.bos, config.seed)
         calib = _recall(
             self._calibrations,
             key,
@@ -77,15 +81,22 @@ class Workbench:
         calib.batch = config.batch
         return calib
 
-    def held_out(self, config: RunConfig, model: Model, text: Text) -> Activations:
-        """What the original does on evaluation windows: from the held-out part of ``text``, or from all of a
-        text of their own."""
-        own = config.held_out_text not in {None, config.text}
+    def held_out(self, config: RunConfig, model: Model, fitted: Text, shown: Text) -> Activations:
+        """What the original does on evaluation windows.
+
+        They are of the held-out part of ``shown``, or, if the configuration names it for that, of all of it
+        that is not in the calibration part of ``fitted``.
+
+        Raises:
+            TextError: If a window exceeds the model's context, or too little is left.
+        """
         check_length(model, config.length)
+        named = config.held_out_text not in {None, config.text}
+        read = _unseen(shown.whole, fitted.calibration) if named else shown.held_out
 
         def prepare() -> Activations:
             windows = make_windows(
-                text.whole if own else text.held_out,
+                read,
                 model.tokenizer,
                 count=config.held_out,
                 length=config.length,
@@ -94,10 +105,36 @@ class Workbench:
             )
             return Activations(model, windows, budget=budget(self.settings), rounded=False)
 
-        key = (model.fingerprint, text.name, own, config.held_out, config.length, config.bos)
+        key = (model.fingerprint, read, config.held_out, config.length, config.bos)
         held_out = _recall(self._held_out, key, KEPT_CALIBRATIONS, prepare)
         held_out.batch = config.batch
         return held_out
+
+
+def _unseen(documents: Documents, fitted: Documents) -> Documents:
+    """``documents`` without those that were fitted on; a paper's text stays as the paper cuts it."""
+    seen = set(fitted.texts)
+    if documents.protocol is not None or seen.isdisjoint(documents.texts):
+        return documents
+    left = tuple(text for text in documents.texts if text not in seen)
+    if not left:
+        raise TextError(
+            f"Every document of {documents.name} was fitted on, so nothing is left to evaluate on.",
+            "Evaluate on another text, or leave held_out_text out: a fifth is then held out.",
+        )
+    return replace(documents, texts=left)
+
+
+def _file_states(source: str) -> tuple[tuple[int, int], ...]:
+    """Time and size of each local file that a source names, alone or in a mixture."""
+    if source.startswith(PASTE):
+        return ()
+    names = [source, *(part.split("*", 1)[-1] for part in source.split("+"))]
+    try:
+        files = [path for path in (Path(name).expanduser() for name in names) if path.is_file()]
+        return tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    except (OSError, RuntimeError):  # no possible name of a file; whoever reads it says so
+        return ()
 
 
 def _recall(shelf: Shelf[Value], key: tuple[object, ...], most: int, make: Callable[[], Value]) -> Value:

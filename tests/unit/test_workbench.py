@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
 
 from ghostlab import workbench
 from ghostlab.config import RunConfig
+from ghostlab.errors import TextError
+from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import PASTE
@@ -29,6 +33,58 @@ def test_two_pasted_texts_have_each_their_own_calibration() -> None:
         ids.append(calib.windows.ids)
     assert not torch.equal(ids[0], ids[1])
     assert torch.equal(ids[0], ids[2])
+
+
+def _config(text: str, held_out_text: str | None = None) -> RunConfig:
+    return RunConfig(text=text, held_out_text=held_out_text, sequences=4, length=16, held_out=2)
+
+
+def _held_out(bench: Workbench, model: Model, config: RunConfig) -> torch.Tensor:
+    fitted = bench.text(config.text, SILENT)
+    shown = bench.text(config.held_out_text or config.text, SILENT)
+    return bench.held_out(config, model, fitted, shown).windows.ids
+
+
+def _written(path: Path, word: str, first: int = 0) -> str:
+    rows = [{"text": f"{word} w{number} " * 60} for number in range(first, first + 40)]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+def test_texts_of_one_name_are_evaluated_each_on_its_own_windows(tmp_path: Path) -> None:
+    """Two pasted texts, and two files of one name in different folders, as two visitors may hand in."""
+    bench, model = Workbench(Settings()), tiny_lm()
+    pasted = [PASTE + "\n\n".join([f"{word} w9 " * 60] * 60) for word in ("w7", "w8")]
+    one, other = _held_out(bench, model, _config(pasted[0])), _held_out(bench, model, _config(pasted[1]))
+    assert not torch.equal(one, other)
+    files = []
+    for word in ("w7", "w8"):
+        (tmp_path / word).mkdir()
+        files.append(_written(tmp_path / word / "notes.jsonl", word))
+    one, other = _held_out(bench, model, _config(files[0])), _held_out(bench, model, _config(files[1]))
+    assert not torch.equal(one, other)
+
+
+def test_a_file_that_was_edited_is_read_again(tmp_path: Path) -> None:
+    bench = Workbench(Settings())
+    source = _written(tmp_path / "notes.jsonl", "w7")
+    before = bench.text(source, SILENT)
+    assert bench.text(source, SILENT) is before
+    _written(tmp_path / "notes.jsonl", "w81")
+    assert bench.text(source, SILENT).whole.texts[0].startswith("w81")
+
+
+def test_nothing_that_was_fitted_on_is_evaluated_on(tmp_path: Path) -> None:
+    bench, model = Workbench(Settings()), tiny_lm()
+    both = _written(tmp_path / "both.jsonl", "w7")
+    part = _written(tmp_path / "part.jsonl", "w7", first=20)  # 20 documents of both, 20 of its own
+    fitted, shown = bench.text(both, SILENT), bench.text(part, SILENT)
+    left = workbench._unseen(shown.whole, fitted.calibration)
+    assert 20 < len(left) < 40
+    assert set(left.texts).isdisjoint(fitted.calibration.texts)
+    assert _held_out(bench, model, _config(both, part)).shape == (2, 16)
+    with pytest.raises(TextError, match="Every document"):
+        workbench._unseen(fitted.calibration, fitted.calibration)
 
 
 def test_a_full_shelf_lets_the_oldest_go_before_the_next_is_made() -> None:
