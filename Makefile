@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := app
-.PHONY: setup app test space lint format clean chromium
+.PHONY: setup app test space notebooks lint format clean chromium
 
 setup: $(READY)
 
@@ -20,16 +20,24 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# Unit tests share the cores, one thread each. The others take turns: they run real models and a browser. Two threads
-# are enough for them, and waiting threads must not spin while Chromium works.
+# Unit tests share the cores, one thread each; so do two files of integration tests at a time, whose models take 1 GB
+# each. Servers and the browser take turns: two threads are enough, and waiting ones must not spin meanwhile.
 test: export OMP_WAIT_POLICY ?= PASSIVE
 test: setup chromium lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "not unit" --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadfile --durations=10
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "ui or e2e" --durations=10
 
 # Not part of `make test`: minutes and 6 GB for an environment with requirements.txt alone.
 space: setup
 	tests/space.sh
+
+# Figures are kept as pictures, which also those see who read a notebook where no script runs.
+notebooks: setup chromium
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt kaleido
+	cd notebooks && PLOTLY_RENDERER=png BROWSER_PATH=$$(command -v chromium) \
+		PYTHONWARNINGS="ignore:IProgress not found" ../$(BIN)/jupyter execute --inplace *.ipynb
+	$(BIN)/ruff format notebooks
 
 lint: setup
 	$(BIN)/ruff check .
