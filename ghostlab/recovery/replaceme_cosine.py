@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from ghostlab.model.device import exact
 from ghostlab.progress import Progress
 from ghostlab.recovery.base import BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
@@ -38,7 +39,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     for epoch in range(1, epochs + 1):
         part = data.progress.part(epoch * share, (epoch + 1) * share)
         losses.append(_epoch(before, transform, adam, part))
-    change = transform.detach().double().to(plain.gram.device)
+    change = exact(transform.detach()).to(plain.gram.device)
     change = change - torch.eye(width, dtype=change.dtype, device=change.device)
     return BlockFit(
         before.standin(change),
