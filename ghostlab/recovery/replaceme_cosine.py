@@ -23,6 +23,9 @@ from ghostlab.spec import RecoverySpec
 TOKENS = 1024
 """Tokens per step, as in the paper."""
 
+EPOCHS = 1000
+"""The most passes: without a bound one request could keep a shared host busy for ever."""
+
 Pair = tuple[Tensor, Tensor]
 
 
@@ -92,7 +95,7 @@ METHOD = Method(
     fit=fit,
     adds="0",
     options={
-        "epochs": Option("passes over the calibration tokens", number=10),
+        "epochs": Option("passes over the calibration tokens", number=10, most=EPOCHS),
         "lr": Option("step size of Adam", number=1e-4),
     },
 )

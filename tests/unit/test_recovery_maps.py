@@ -299,6 +299,7 @@ def test_diagonal_maps_are_stored_and_counted_as_such(given: GivenData) -> None:
     [
         ("scalar,estimator=median", "ls, norm, ratio"),
         ("replaceme_cosine,epochs=2.5", "Use a positive whole number"),
+        ("replaceme_cosine,epochs=1001", "whole number up to 1000, for example 10"),
         ("replaceme_cosine,lr=0", "Use a positive number"),
         ("mean_shift,rank=3", "no option 'rank'"),
     ],
