@@ -33,6 +33,7 @@ class Option:
         default: Its value when it is not given.
         least: Set for an option that is a whole number: the smallest one.
         number: Set for an option that is a positive number: its default, whole or not.
+        most: The greatest such number, if there is a bound.
     """
 
     help: str
@@ -40,6 +41,7 @@ class Option:
     default: str = ""
     least: int | None = None
     number: int | float | None = None
+    most: int | float = math.inf
 
 
 @dataclass(frozen=True)
@@ -180,15 +182,17 @@ def check_options(owner: str, declared: Mapping[str, Option], asked: Mapping[str
             raise ConfigError(shown, f"Choose from: {', '.join(choices)}.")
         if least is not None and not (_NUMBER.fullmatch(value) and int(value) >= least):
             raise ConfigError(shown, f"Use a whole number of at least {least}.")
-        number = declared[name].number
-        if number is not None and not _positive(value, type(number)):
+        number, most = declared[name].number, declared[name].most
+        if number is not None and not _positive(value, type(number), most):
             kind = "whole number" if isinstance(number, int) else "number"
-            raise ConfigError(shown, f"Use a positive {kind}, for example {number}.")
+            bound = f" up to {most}" if most < math.inf else ""
+            raise ConfigError(shown, f"Use a positive {kind}{bound}, for example {number}.")
 
 
-def _positive(text: str, kind: type[int] | type[float]) -> bool:
+def _positive(text: str, kind: type[int] | type[float], most: float) -> bool:
     try:
-        return 0 < kind(text) < math.inf
+        value = kind(text)
+        return 0 < value < math.inf and value <= most
     except ValueError:
         return False
 

@@ -131,10 +131,10 @@ def _score(original: Model, variants: Sequence[Model], batch: Sequence[_Tree]) -
     branch = _padded([row.given[shared:] for row in rows])
     places, targets = _scored(rows, shared + branch.shape[1])
     wanted = {original.depth, *(variant.first_change for variant in variants)}
-    traces = _traces(original, wanted, trunk, branch, owner)
+    traces, finals = _traces(original, wanted, trunk, branch, owner)
     found = []
     for model in (original, *variants):
-        first, *second = _finals(original, model, traces, owner)
+        first, *second = finals if model is original else _finals(model, traces, owner)
         final = torch.cat([first[owner.to(first.device)], *second], dim=1).flatten(0, 1)
         likely, likeliest = score_next(model.decoder, final[None, places.to(final.device)], targets)
         if not torch.isfinite(likely).all():
@@ -162,21 +162,23 @@ def _scored(rows: Sequence[Row], length: int) -> tuple[Tensor, Tensor]:
 
 def _traces(
     original: Model, boundaries: set[int], trunk: Tensor, branch: Tensor, owner: Tensor
-) -> list[Trace]:
-    """Passes of the original over the shared parts [trees, T] and, if there are any, over the rests."""
-    cache = DynamicCache(config=original.hf.config)
-    traces = [original.decoder.trace(trunk, boundaries, cache=cache)]
+) -> tuple[list[Trace], list[Tensor]]:
+    """Passes of the original over the shared parts [trees, T] and, if there are any, over the rests.
+
+    Also what its head is given in each: a map before the final norm knows first tokens of the last pass only.
+    """
+    decoder, cache = original.decoder, DynamicCache(config=original.hf.config)
+    traces = [decoder.trace(trunk, boundaries, cache=cache)]
+    finals = [decoder.run_tail(traces[0].states[decoder.depth])]
     if branch.shape[1]:
         cache.batch_select_indices(owner.to(original.device))
-        traces.append(original.decoder.trace(branch, boundaries, cache=cache))
-    return traces
+        traces.append(decoder.trace(branch, boundaries, cache=cache))
+        finals.append(decoder.run_tail(traces[1].states[decoder.depth]))
+    return traces, finals
 
 
-def _finals(original: Model, model: Model, traces: Sequence[Trace], owner: Tensor) -> Iterator[Tensor]:
-    """What the head of ``model`` is given, for each pass of the original."""
-    if model is original:
-        yield from (model.decoder.run_tail(trace.states[model.depth]) for trace in traces)
-        return
+def _finals(model: Model, traces: Sequence[Trace], owner: Tensor) -> Iterator[Tensor]:
+    """What the head of a variant is given, for each pass of the original."""
     start, cache = model.first_change, DynamicCache(config=model.hf.config)
     for number, trace in enumerate(traces):
         if number:

@@ -125,12 +125,12 @@ class _Writer:
         return _Written(streamer, begun, cache)
 
     def judged(self, name: str, model: Model, written: _Written, form: Form) -> Generation:
-        """The record of a continuation; that of the original comes first."""
+        """The record of a continuation; that of the original, if it is wanted, comes first."""
         streamer, last = written.streamer, self.ids[:, -1:]
         tokens = streamer.tokens
         original = judge(self.original, self.prefix.cache(self.original), last, tokens)
         own = original if model is self.original else judge(model, written.cache, last, tokens)
-        if self._greedy_path is None and self.sampling.temperature == 0:
+        if model is self.original and self.sampling.temperature == 0:
             self._greedy_path = tokens  # as it was written: a pass over many tokens may round a tie otherwise
         return Generation(
             variant=name,

@@ -15,6 +15,7 @@ from torch.func import functional_call
 
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.model.decoder import hidden
+from ghostlab.model.device import exact_device
 from ghostlab.model.likelihood import nll_gradient
 from ghostlab.progress import Progress
 
@@ -49,11 +50,14 @@ def taylor(calib: Calibration, windows: int, progress: Progress) -> list[float]:
     values = [0.0] * calib.model.depth
     for layer, gradients in layer_gradients(sample, progress):
         weights = dict(calib.model.decoder.blocks[layer].named_parameters())
-        products = [
-            (weights[name].float() * g).abs().sum(dtype=torch.float64) for name, g in gradients.items()
-        ]
-        values[layer] = float(sum(products)) / (sample.windows.count * sample.windows.predicted)
+        products = [_magnitude(weights[name].float() * g) for name, g in gradients.items()]
+        values[layer] = sum(products) / (sample.windows.count * sample.windows.predicted)
     return values
+
+
+def _magnitude(product: Tensor) -> float:
+    """Sum of magnitudes, added up in float64."""
+    return float(product.abs().to(exact_device(product.device)).sum(dtype=torch.float64))
 
 
 def _backward(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from ghostlab.model.device import exact
 from ghostlab.model.lm import Model
 from ghostlab.progress import Progress
 
@@ -22,5 +23,5 @@ def magnitudes(model: Model, power: int, progress: Progress) -> list[float]:
 
 @torch.no_grad()
 def _magnitude(block: nn.Module, power: int) -> float:
-    norms = [torch.linalg.vector_norm(p.float(), ord=power).double() ** power for p in block.parameters()]
+    norms = [exact(torch.linalg.vector_norm(p.float(), ord=power)) ** power for p in block.parameters()]
     return float(sum(norm.cpu() for norm in norms))

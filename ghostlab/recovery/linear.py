@@ -81,6 +81,7 @@ def fit_matrix(
     seen: Moments,
     ridge: Ridge | None = None,
     *,
+    free: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> BlockFit:
     """The report of a matrix M [C, C] that was fitted otherwise, at the rank that the spec asks for.
@@ -94,11 +95,11 @@ def fit_matrix(
         spec: Read for its rank.
         matrix: M, float64.
         seen: Moments of the tokens it was fitted on.
-        ridge, details: What the fit chose.
+        ridge, free, details: As :func:`block_fit` takes them.
     """
     factors = factor(spec, matrix, 2 * seen.cross - seen.gram @ matrix)
     fitted = AffineMap(None if factors else matrix, factors=factors)
-    return block_fit(data, fitted, ridge, details=details)
+    return block_fit(data, fitted, ridge, free=free, details=details)
 
 
 def block_fit(
@@ -107,9 +108,19 @@ def block_fit(
     ridge: Ridge | None = None,
     *,
     first_apart: bool = False,
+    free: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> BlockFit:
-    """What is reported of a map that stands alone: its ridge, its training error, warnings."""
+    """What is reported of a map that stands alone: its ridge, its training error, warnings.
+
+    Args:
+        data: The block's data.
+        fitted: The map.
+        ridge: How its ridge was chosen, if it has one.
+        first_apart: As in :class:`~ghostlab.recovery.base.BlockFit`.
+        free: Whether it has as many free numbers as a matrix though no ridge is reported here.
+        details: Figures of the method.
+    """
     curve = {"ridge_curve": list(ridge.curve)} if ridge and ridge.curve else {}
     return BlockFit(
         StandIn(fitted),
@@ -118,7 +129,7 @@ def block_fit(
         first_apart=first_apart,
         details={**curve, **(details or {})},
         warnings=(
-            *(scarcity(data.calib.tokens, fitted.width) if ridge else ()),
+            *(scarcity(data.calib.tokens, fitted.width) if ridge or free else ()),
             *((ridge.warning,) if ridge and ridge.warning else ()),
         ),
     )

@@ -49,7 +49,8 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     fitted = AffineMap(
         None if small else merged.matrix, factors=merged.factors if small else None, bias=merged.bias
     )
-    reported = block_fit(data, fitted, details={"ridge_by_layer": [f.ridge.relative for f in fits]})
+    ridges = {"ridge_by_layer": [f.ridge.relative for f in fits]}
+    reported = block_fit(data, fitted, free=True, details=ridges)
     warnings = dict.fromkeys(f.ridge.warning for f in fits if f.ridge.warning)
     return replace(reported, warnings=(*reported.warnings, *warnings))
 

@@ -77,19 +77,20 @@ class MlpBefore:
             for index in sorted(set(batch.fold.tolist())):
                 take = batch.fold == index
                 m, d = (part[take].to(empty.x.device) for part in (batch.output, batch.change))
-                weight = None if weighting == "none" else (1 / batch.power[take]).to(empty.x.device)
+                power = batch.power.to(empty.x.device)[take.to(empty.x.device)]
+                weight = None if weighting == "none" else 1 / power
                 folds[index] = folds[index] + Moments.of(m, d, weight)
                 whole = whole if weight is None else whole + Moments.of(m, d)
         return folds, total(folds) if weighting == "none" else whole
 
     def standin(self, change: Tensor) -> StandIn:
         """The layer with T = I + ``change`` merged into its MLP, [C, C]."""
-        weight = weight_of(self.module).double()
+        weight = exact(weight_of(self.module))
         change = change.to(weight.device, torch.float64)
         weights = {f"{self.path}.weight": stored(self.module, weight + weight @ change)}
         bias = getattr(self.module, "bias", None)
         if bias is not None:
-            weights[f"{self.path}.bias"] = bias.double() + bias.double() @ change
+            weights[f"{self.path}.bias"] = exact(bias) + exact(bias) @ change
         return StandIn(layer=self.layer, weights={name: value.float() for name, value in weights.items()})
 
 

@@ -17,7 +17,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     power = float(seen.gram.trace())
     alpha = float(values.sum()) / power if power else 1.0
     matrix = alpha * left @ right - torch.eye(seen.width, dtype=left.dtype, device=left.device)
-    return fit_matrix(data, spec, matrix, seen, details={"alpha": alpha})
+    return fit_matrix(data, spec, matrix, seen, free=True, details={"alpha": alpha})
 
 
 METHOD = Method(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
+from ghostlab.model.device import exact
 from ghostlab.progress import Progress
 from ghostlab.recovery.base import BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
@@ -21,6 +22,9 @@ from ghostlab.spec import RecoverySpec
 
 TOKENS = 1024
 """Tokens per step, as in the paper."""
+
+EPOCHS = 1000
+"""The most passes: without a bound one request could keep a shared host busy for ever."""
 
 Pair = tuple[Tensor, Tensor]
 
@@ -38,7 +42,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     for epoch in range(1, epochs + 1):
         part = data.progress.part(epoch * share, (epoch + 1) * share)
         losses.append(_epoch(before, transform, adam, part))
-    change = transform.detach().double().to(plain.gram.device)
+    change = exact(transform.detach()).to(plain.gram.device)
     change = change - torch.eye(width, dtype=change.dtype, device=change.device)
     return BlockFit(
         before.standin(change),
@@ -91,7 +95,7 @@ METHOD = Method(
     fit=fit,
     adds="0",
     options={
-        "epochs": Option("passes over the calibration tokens", number=10),
+        "epochs": Option("passes over the calibration tokens", number=10, most=EPOCHS),
         "lr": Option("step size of Adam", number=1e-4),
     },
 )

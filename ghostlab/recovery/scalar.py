@@ -35,7 +35,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
             f"Estimator '{estimator}' weighs all tokens alike.", "Use estimator=ls with weight=relative."
         )
     excess = _least_squares(data, spec) if estimator == "ls" else _norms(data, estimator) - 1
-    diagonal = torch.full((data.moments().all().width,), excess, dtype=torch.float64)
+    diagonal = torch.full_like(data.moments().all().x, excess)  # on the moments' device
     details = {"estimator": estimator, "alpha": 1 + excess}
     return block_fit(data, AffineMap(diagonal=diagonal), details=details)
 

@@ -10,9 +10,10 @@ from ghostlab.errors import Cancelled
 from ghostlab.evaluation import branches
 from ghostlab.evaluation.branches import Answer, Row, score_rows
 from ghostlab.model.lm import Model
+from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.progress import CancelToken, Progress
 from tests.helpers.lm import tiny_lm
-from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, tiny_ids
+from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.unit.test_decoder import random_standins
 
 pytestmark = pytest.mark.unit
@@ -64,6 +65,21 @@ def test_every_model_answers_as_it_does_alone(family: str) -> None:
         expected = plain(which, rows)
         assert [a[0] for a in answers] == pytest.approx([e[0] for e in expected], rel=1e-4, abs=1e-4)
         assert [a[1] for a in answers] == [e[1] for e in expected]
+
+
+@pytest.mark.parametrize("cut", ["2:4", f"{DEPTH - 2}:{DEPTH}"])
+def test_a_recovered_model_may_be_the_one_that_is_asked(cut: str) -> None:
+    offset = torch.randn(WIDTH, generator=torch.Generator().manual_seed(5))
+    standins = {
+        block: StandIn(AffineMap(standin.map.matrix(), bias=standin.map.bias, first=offset))
+        for block, standin in random_standins(cut).items()
+        if standin.map is not None
+    }
+    recovered = tiny_lm().without(parse_cut(cut), standins)
+    rows, owners = questions()
+    (found,) = score_rows(recovered, [], rows, owners)
+    expected = plain(recovered, rows)
+    assert [a[0] for a in found] == pytest.approx([e[0] for e in expected], rel=1e-4, abs=1e-4)
 
 
 def test_shared_beginnings_run_once_and_variants_only_their_suffix() -> None:

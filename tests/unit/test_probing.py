@@ -86,6 +86,7 @@ def test_one_alteration_is_also_heard(lab: Lab, result: RunResult) -> None:
     assert heard[-1] == whole.generation.text
     ran = next(g for g in result.generations if g.variant == GHOST)
     assert [t.text for t in whole.generation.written] == [t.text for t in ran.written]
+    assert whole.generation.leaves == ran.leaves is not None, "judged by the original's path, not by its own"
     again = RunResult.from_dict(replace(result, probes=[whole]).to_dict())
     assert again.probes == [whole]
 

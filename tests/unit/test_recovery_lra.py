@@ -118,6 +118,17 @@ def test_a_direct_fit_has_no_more_training_error() -> None:
     assert composed.explained_train <= direct.explained_train
 
 
+def test_too_few_tokens_are_warned_of_as_for_one_map() -> None:
+    cut = gl.parse_cut(f"{START}:{STOP}")
+    lra, affine = (
+        gl.fit(Calibration(tiny_lm(), tiny_windows(2, 16)), cut, f"{name},ridge=1e-3").warnings
+        for name in ("lra", "affine")
+    )
+    assert lra == affine
+    assert lra[0].startswith(f"Only 32 calibration tokens for a width of {WIDTH}")
+    assert gl.fit(calibration(), cut, "lra,ridge=1e-3").warnings == ()
+
+
 @pytest.mark.parametrize("factor", ["truncated_svd", "reduced_rank"])
 @pytest.mark.parametrize("bias", ["free", "penalised"])
 def test_a_rank_is_one_of_each_layer(factor: str, bias: str) -> None:

@@ -276,6 +276,14 @@ def test_ghost_sink_is_affine_where_no_token_is_first(given: GivenData) -> None:
     assert not torch.allclose(sink(states, nowhere), affine(states), atol=0.1)
 
 
+@pytest.mark.parametrize("name", ["ghost", "symmetric", "procrustes"])
+def test_matrices_warn_of_too_few_tokens_and_only_then(given: GivenData, name: str) -> None:
+    assert not any("Only" in warning for warning in run(given, name).warnings)
+    states = [given.given[edge][:2, :5] for edge in (1, 2)]
+    (scarce,) = (w for w in run(GivenData(*states, folds=2), name).warnings if w.startswith("Only"))
+    assert scarce.startswith(f"Only 10 calibration tokens for a width of {WIDTH}: below {2 * WIDTH} ")
+
+
 def test_diagonal_maps_are_stored_and_counted_as_such(given: GivenData) -> None:
     standin = fitted_map(run(given, "diag_ls"))
     assert standin.parameters_added == WIDTH
@@ -291,6 +299,7 @@ def test_diagonal_maps_are_stored_and_counted_as_such(given: GivenData) -> None:
     [
         ("scalar,estimator=median", "ls, norm, ratio"),
         ("replaceme_cosine,epochs=2.5", "Use a positive whole number"),
+        ("replaceme_cosine,epochs=1001", "whole number up to 1000, for example 10"),
         ("replaceme_cosine,lr=0", "Use a positive number"),
         ("mean_shift,rank=3", "no option 'rank'"),
     ],
