@@ -38,7 +38,9 @@ def ending_at(result, value, low, high, gap=0.5):
         (656.4, "656"),
         (1234.0, "1,234"),
         (0.01234, "0.0123"),
-        (1.2e-4, "1.2e-4"),
+        (1.2e-4, "0.00012"),
+        (-2.0e-4, "−0.0002"),
+        (1.2e-7, "1.2e−7"),
         (-3.5, "−3.50"),
         (0.0, "0"),
         (4.2e9, "4.2e9"),
@@ -67,6 +69,10 @@ def test_counts_and_shares():
     assert formats.change(26.03) == "26-fold"
     assert formats.points(0.01) == "1 point"
     assert formats.points(0.124) == "12 points"
+    assert formats.points(-0.0001) == "0 points"
+    assert formats.points(-0.034) == "−3.4 points"
+    assert formats.count(-1152) == "−1,152"
+    assert formats.short(-19_000) == "−19 k"
     assert formats.plural(1, "block") == "1 block"
 
 
@@ -194,6 +200,18 @@ def test_channel_and_position_sentences_tell_what_is_left_of_the_gap():
     )
     assert sentences.position_error(runs) == (
         "ghost leaves 90 % of the gap at the first position and 30 % at the median of the rest."
+    )
+
+
+def test_the_largest_tile_keeps_its_sign_and_names_its_channels(result):
+    report = result.runs[0].operators[0]
+    tiles = [[0.001] * 40 for _ in range(40)]
+    tiles[10][10] = -0.011
+    told = sentences.heat_map(
+        replace(report, tile=9, symmetric_map=tiles, antisymmetric_map=[[0.0] * 40] * 40, singular_values=[])
+    )
+    assert told.endswith(
+        "the largest is −0.0110, in S from channels 90–98 to 90–98, beyond the colour scale, which ends at ±0.00100."
     )
 
 
