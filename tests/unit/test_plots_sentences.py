@@ -83,11 +83,16 @@ def test_perplexity_tells_cost_and_recovery(result):
     )
 
 
-def test_perplexity_names_the_runner_up_and_an_overlap(result):
-    close = sentences.perplexity(ending_at(result, 80.0, 72.0, 90.0))
-    assert close.endswith("; next comes affine with 80.0 (the 95 % intervals of ghost and affine overlap).")
-    apart = sentences.perplexity(ending_at(result, 120.0, 110.0, 131.0))
-    assert apart.endswith("; next comes affine with 120.")
+def test_perplexity_names_the_runner_up_and_whether_it_is_surely_worse(result):
+    def beside(shifts):
+        ghost, affine = ending_at(result, 80.0, 72.0, 90.0).runs
+        window_nll = [nll + shift for nll, shift in zip(ghost.window_nll, shifts, strict=False)]
+        return sentences.perplexity(replace(result, runs=[ghost, replace(affine, window_nll=window_nll)]))
+
+    assert beside([0.1, -0.09] * 8).endswith("; next comes affine with 80.0, which may be chance (paired).")
+    # their own intervals overlap, but it loses on every window
+    assert beside([0.02, 0.03] * 8).endswith("; next comes affine with 80.0, which is surely worse.")
+    assert beside([0.02] * 3).endswith("; next comes affine with 80.0."), "windows that cannot be paired"
     better = sentences.perplexity(ending_at(result, 50.0, 45.0, 55.0))
     assert "; affine brings it back to 50.0, closing 50 %" in better
 
@@ -109,14 +114,17 @@ def test_perplexity_without_a_figure_to_tell(result):
 
 def test_perplexity_when_dropping_costs_little_or_helps(result):
     def after(value, low, high):
-        pruned = replace(result.baseline.pruned, perplexity=Metric(value, low, high))
+        original = result.baseline.original
+        scored = [nll + shift for nll, shift in zip(original.window_nll, [0.3, -0.2] * 8, strict=True)]
+        pruned = replace(result.baseline.pruned, perplexity=Metric(value, low, high), window_nll=scored)
         return replace(result, baseline=replace(result.baseline, pruned=pruned), runs=[])
 
     assert sentences.perplexity(after(26.0, 24.0, 28.0)).startswith(
-        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, "
-        "though their 95 % intervals overlap"
+        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, which may be chance (paired)"
     )
-    assert "lowers perplexity by 21 %, from 25.2 to 20.0;" in sentences.perplexity(after(20.0, 18.0, 22.0))
+    assert "lowers perplexity by 21 %, from 25.2 to 20.0, which may" in sentences.perplexity(
+        after(20.0, 18.0, 22.0)
+    )
 
 
 def test_gap_closed_orders_recoveries_and_admits_a_loss(result):
