@@ -223,6 +223,19 @@ def test_the_largest_tile_keeps_its_sign_and_names_its_channels(result):
     )
 
 
+def test_another_recovery_that_leaves_far_less_at_the_first_position_is_named(result):
+    ghost, affine = ending_at(result, 80.0, 72.0, 90.0).runs
+    ghost = replace(ghost, boundary=replace(ghost.boundary, explained=0.7, position_error=[0.15, 0.3, 0.3]))
+
+    def beside(first):
+        other = replace(affine.boundary, explained=0.6, position_error=[first, 0.3, 0.3])
+        return sentences.position_error([ghost, replace(affine, boundary=other)])
+
+    assert beside(0.02).endswith("at the median of the rest; affine leaves least at the first, 2.0 %.")
+    assert beside(0.14).endswith("at the median of the rest.")
+    assert beside(math.nan).endswith("at the median of the rest.")
+
+
 def test_symmetry_cost_in_points():
     run = make_result().runs[0]
 

@@ -174,7 +174,19 @@ def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str
         return "Error per position was not recorded."
     first, rest = report.position_error[0], float(np.nanmedian(report.position_error[1:]))
     ends = f"{percent(first)} of the gap at the first position and {percent(rest)}"
-    return f"{name} leaves {ends} at the median of the rest."
+    return f"{name} leaves {ends} at the median of the rest{_less_at_first(runs, block, name, first)}."
+
+
+def _less_at_first(runs: Sequence[RecoveryRun], block: int | None, name: str, first: float) -> str:
+    """The recovery that leaves less than half as much at the first position, where there is one."""
+    others = [(role.name, row) for role, row in boundary.reports(runs, block) if role.name != name]
+    known = [(left, other) for other, row in others for left in style.finite(row.position_error[:1])]
+    left, other = min(known, default=(math.inf, ""))
+    return (
+        f"; {other} leaves least at the first, {percent(left)}"
+        if style.finite([first]) and left < 0.5 * first
+        else ""
+    )
 
 
 def _best(runs: Sequence[RecoveryRun], block: int | None) -> tuple[str, BoundaryReport | None]:
