@@ -1,4 +1,4 @@
-"""Numbers as people read them: ``25.2``, ``1,234``, ``3.2 M``, ``1.2e-4``, ``66 %``, ``26-fold``.
+"""Numbers as people read them: ``25.2``, ``1,234``, ``3.2 M``, ``0.0002``, ``66 %``, ``26-fold``.
 
 Every function takes a plain number and returns ``—`` for one that is not finite.
 """
@@ -14,34 +14,45 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Significant ``digits``, thousands separated; an exponent below 0.001 and from ten million on."""
+    """Significant ``digits``, thousands separated; an exponent below 0.00001 and from ten million on.
+
+    Below 0.001 one digit fewer and no zeros at the end.
+    """
     if value is None or not math.isfinite(value):
         return NONE
     size = abs(value)
     if size == 0:
         return "0"
-    if size < 1e-3 or size >= 1e7:
+    if size < 1e-5 or size >= 1e7:
         mantissa, exponent = f"{value:.{max(digits - 2, 0)}e}".split("e")
-        return f"{mantissa}e{int(exponent)}".replace("-", MINUS, 1 if value < 0 else 0)
+        return signed(f"{mantissa}e{int(exponent)}")
     decimals = max(digits - 1 - math.floor(math.log10(size)), 0)
-    return f"{value:,.{decimals}f}".replace("-", MINUS)
+    if size < 1e-3:
+        return signed(f"{value:.{decimals - 1}f}".rstrip("0"))
+    return signed(f"{value:,.{decimals}f}")
+
+
+def signed(text: str) -> str:
+    """A number in ASCII with true minus signs, and with none before a zero."""
+    zero = not any(digit in text for digit in "123456789")
+    return text.removeprefix("-") if zero else text.replace("-", MINUS)
 
 
 def count(value: int) -> str:
     """A whole number: exact below a million, ``3.2 M`` and ``1.4 B`` above."""
     if abs(value) < 1_000_000:
-        return f"{value:,}"
+        return signed(f"{value:,}")
     unit, size = ("B", 1e9) if abs(value) >= 1_000_000_000 else ("M", 1e6)
-    return f"{value / size:,.1f} {unit}"
+    return signed(f"{value / size:,.1f} {unit}")
 
 
 def short(value: int) -> str:
     """A whole number where there is little room: ``576``, ``19 k``, ``1.4 M``."""
     if abs(value) < 1000:
-        return str(value)
+        return signed(str(value))
     unit, size = next(step for step in (("B", 1e9), ("M", 1e6), ("k", 1e3)) if abs(value) >= 0.9995 * step[1])
     scaled = value / size
-    return f"{scaled:.1f} {unit}" if scaled < 9.95 else f"{scaled:.0f} {unit}"
+    return signed(f"{scaled:.{1 if abs(scaled) < 9.95 else 0}f} {unit}")
 
 
 def percent(share: float | None) -> str:
@@ -54,15 +65,15 @@ def percent(share: float | None) -> str:
     text = f"{value:,.{decimals}f}"
     if near_whole and text == "100.0":
         text = "99.9"  # never claim all of it when it is not
-    return ("0" if float(text.replace(",", "")) == 0 else text).replace("-", MINUS) + " %"
+    return ("0" if float(text.replace(",", "")) == 0 else signed(text)) + " %"
 
 
 def points(share: float) -> str:
     """A difference of shares in percentage points: ``8 points``, ``0.4 points``, ``1 point``."""
     if not math.isfinite(share):
         return f"{NONE} points"
-    size = f"{100 * share:.{1 if abs(share) < 0.0995 else 0}f}".removesuffix(".0").replace("-", MINUS)
-    return f"{size} point" if size == "1" else f"{size} points"
+    size = signed(f"{100 * share:.{1 if abs(share) < 0.0995 else 0}f}".removesuffix(".0"))
+    return f"{size} point" if size.removeprefix(MINUS) == "1" else f"{size} points"
 
 
 def fold(ratio: float) -> str:

@@ -50,7 +50,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "thickness": 8,
             "outlinewidth": 0,
             "tickformat": "~g",
-            "nticks": 4,
+            "tickvals": _ticks(reach),
             "tickangle": 0,
         },
         hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.2e}}<extra>{tiled}</extra>",
@@ -67,6 +67,13 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "showgrid": False,
         },
     )
+
+
+def _ticks(reach: float) -> list[float]:
+    """Zero and, on both sides, the greatest of 1, 2 or 5 times a power of ten within ``reach``."""
+    power = 10.0 ** math.floor(math.log10(reach))
+    end = max(step * power for step in (1, 2, 5) if step * power <= reach or step == 1)
+    return [-end, 0.0, end]
 
 
 def energy_split(report: OperatorReport) -> go.Figure:

@@ -14,6 +14,9 @@ from pathlib import Path
 from ghostlab.generations import Generation, Token
 from ghostlab.plots.formats import MINUS, number, percent, plural
 
+_LOOP = 8
+_DISTINCT = 0.4
+"""A text repeats itself whose last tokens occurred before, or with fewer distinct tokens than this share."""
 CSS = Path(__file__).with_name("tokens.css")
 FACTORS = (2, 10, 100)
 """A token is shaded one step darker when it is this many times less likely to the original."""
@@ -126,9 +129,35 @@ def sentence(generations: Sequence[Generation]) -> str:
     path = "Every variant leaves the original's path with its first token"
     if longest:
         verb = "keeps" if len(best) == 1 else "keep"
-        path = f"{' and '.join(best)} {verb} to the original's path for {plural(longest, 'token')}"
+        path = f"{_listed(best)} {verb} to the original's path for {plural(longest, 'token')}"
     strange = "; ".join(f"{made.variant} {_mean_factor(made)}" for made in known)
-    return f"{path}. How many times less likely the original finds a token, on average: {strange}."
+    factors = f"How many times less likely the original finds a token, on average: {strange}."
+    return f"{path}. {factors}{_loops(known)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _loops(known: Sequence[Generation]) -> str:
+    """A caution about texts that repeat themselves; nothing where none does."""
+    names = [made.variant for made in known if repeats(made)]
+    if not names:
+        return ""
+    verb = "repeats itself" if len(names) == 1 else "repeat themselves"
+    return f" But {_listed(names)} {verb}, and a loop is easy to predict."
+
+
+def repeats(made: Generation) -> bool:
+    """Whether a continuation goes in a loop."""
+    texts = [token.text for token in made.written]
+    last, length = texts[-_LOOP:], len(texts)
+    if length < 2 * _LOOP:
+        return False
+    before = any(texts[start : start + _LOOP] == last for start in range(length - _LOOP))
+    return before or len(set(texts)) < _DISTINCT * length
 
 
 def _mean_factor(made: Generation) -> str:

@@ -47,7 +47,7 @@ def window_differences(result: RunResult, reference: Reference = "pruned") -> go
     rows = [(role, shifts) for role, shifts in rows if shifts.size]
     if not rows:
         return style.empty("Likelihood by window was not recorded.")
-    return shifts_figure(rows, f"nats per token above {reference}", reference)
+    return shifts_figure(rows, f"nats per token, difference to {reference}", reference)
 
 
 def shifts_figure(rows: Sequence[tuple[Role, np.ndarray[Any, Any]]], title: str, zero: str) -> go.Figure:

@@ -211,6 +211,10 @@ def test_heat_maps_share_a_symmetric_range_and_name_channels(result):
     largest = max(np.abs(report.symmetric_map).max(), np.abs(report.antisymmetric_map).max())
     assert maps["symmetric"].zmax < largest  # one massive channel must not bleach the rest
     assert operator.heat_map(report, "symmetric").layout.yaxis.scaleanchor == "x"
+    ticks = maps["symmetric"].colorbar.tickvals
+    assert len(ticks) == 3
+    assert ticks[0] == -ticks[2] < ticks[1] == 0
+    assert 0.4 * maps["symmetric"].zmax < ticks[2] <= maps["symmetric"].zmax
 
 
 def test_symmetric_range_of_zero_and_of_one_outlier():

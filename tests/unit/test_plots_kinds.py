@@ -35,12 +35,14 @@ def test_the_sentence_names_kinds_and_says_what_may_be_chance(result: RunResult)
     assert sentences.by_kind(result) == (
         "Dropping costs most on digits (5.22 nats per token) and least on beginnings of words (3.26); "
         "ghost still loses most on digits (1.81) and has the original's favourite among its five likeliest for "
-        "69 % of all tokens."
+        "69 % of all tokens. Left out, with fewer than 20 tokens: the first token of a window, line breaks."
     )
     classes = [replace(kind, shift=Metric(-0.1, -0.3, 0.1)) for kind in result.runs[0].agreement.classes]
     unsure = replace(result.runs[0], agreement=replace(result.runs[0].agreement, classes=classes))
     assert "(0.100, which may be chance)" in sentences.by_kind(replace(result, runs=[unsure]))
-    assert sentences.by_kind(replace(result, runs=[])).endswith("beginnings of words (3.26).")
+    assert sentences.by_kind(replace(result, runs=[])).endswith(
+        "beginnings of words (3.26). Left out, with fewer than 20 tokens: the first token of a window, line breaks."
+    )
 
 
 def test_results_of_earlier_versions_have_no_kinds(result: RunResult) -> None:

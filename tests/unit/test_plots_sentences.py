@@ -38,7 +38,9 @@ def ending_at(result, value, low, high, gap=0.5):
         (656.4, "656"),
         (1234.0, "1,234"),
         (0.01234, "0.0123"),
-        (1.2e-4, "1.2e-4"),
+        (1.2e-4, "0.00012"),
+        (-2.0e-4, "−0.0002"),
+        (1.2e-7, "1.2e−7"),
         (-3.5, "−3.50"),
         (0.0, "0"),
         (4.2e9, "4.2e9"),
@@ -67,6 +69,10 @@ def test_counts_and_shares():
     assert formats.change(26.03) == "26-fold"
     assert formats.points(0.01) == "1 point"
     assert formats.points(0.124) == "12 points"
+    assert formats.points(-0.0001) == "0 points"
+    assert formats.points(-0.034) == "−3.4 points"
+    assert formats.count(-1152) == "−1,152"
+    assert formats.short(-19_000) == "−19 k"
     assert formats.plural(1, "block") == "1 block"
 
 
@@ -77,11 +83,16 @@ def test_perplexity_tells_cost_and_recovery(result):
     )
 
 
-def test_perplexity_names_the_runner_up_and_an_overlap(result):
-    close = sentences.perplexity(ending_at(result, 80.0, 72.0, 90.0))
-    assert close.endswith("; next comes affine with 80.0 (the 95 % intervals of ghost and affine overlap).")
-    apart = sentences.perplexity(ending_at(result, 120.0, 110.0, 131.0))
-    assert apart.endswith("; next comes affine with 120.")
+def test_perplexity_names_the_runner_up_and_whether_it_is_surely_worse(result):
+    def beside(shifts):
+        ghost, affine = ending_at(result, 80.0, 72.0, 90.0).runs
+        window_nll = [nll + shift for nll, shift in zip(ghost.window_nll, shifts, strict=False)]
+        return sentences.perplexity(replace(result, runs=[ghost, replace(affine, window_nll=window_nll)]))
+
+    assert beside([0.1, -0.09] * 8).endswith("; next comes affine with 80.0, which may be chance (paired).")
+    # their own intervals overlap, but it loses on every window
+    assert beside([0.02, 0.03] * 8).endswith("; next comes affine with 80.0, which is surely worse.")
+    assert beside([0.02] * 3).endswith("; next comes affine with 80.0."), "windows that cannot be paired"
     better = sentences.perplexity(ending_at(result, 50.0, 45.0, 55.0))
     assert "; affine brings it back to 50.0, closing 50 %" in better
 
@@ -103,14 +114,17 @@ def test_perplexity_without_a_figure_to_tell(result):
 
 def test_perplexity_when_dropping_costs_little_or_helps(result):
     def after(value, low, high):
-        pruned = replace(result.baseline.pruned, perplexity=Metric(value, low, high))
+        original = result.baseline.original
+        scored = [nll + shift for nll, shift in zip(original.window_nll, [0.3, -0.2] * 8, strict=True)]
+        pruned = replace(result.baseline.pruned, perplexity=Metric(value, low, high), window_nll=scored)
         return replace(result, baseline=replace(result.baseline, pruned=pruned), runs=[])
 
     assert sentences.perplexity(after(26.0, 24.0, 28.0)).startswith(
-        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, "
-        "though their 95 % intervals overlap"
+        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, which may be chance (paired)"
     )
-    assert "lowers perplexity by 21 %, from 25.2 to 20.0;" in sentences.perplexity(after(20.0, 18.0, 22.0))
+    assert "lowers perplexity by 21 %, from 25.2 to 20.0, which may" in sentences.perplexity(
+        after(20.0, 18.0, 22.0)
+    )
 
 
 def test_gap_closed_orders_recoveries_and_admits_a_loss(result):
@@ -195,6 +209,31 @@ def test_channel_and_position_sentences_tell_what_is_left_of_the_gap():
     assert sentences.position_error(runs) == (
         "ghost leaves 90 % of the gap at the first position and 30 % at the median of the rest."
     )
+
+
+def test_the_largest_tile_keeps_its_sign_and_names_its_channels(result):
+    report = result.runs[0].operators[0]
+    tiles = [[0.001] * 40 for _ in range(40)]
+    tiles[10][10] = -0.011
+    told = sentences.heat_map(
+        replace(report, tile=9, symmetric_map=tiles, antisymmetric_map=[[0.0] * 40] * 40, singular_values=[])
+    )
+    assert told.endswith(
+        "the largest is −0.0110, in S from channels 90–98 to 90–98, beyond the colour scale, which ends at ±0.00100."
+    )
+
+
+def test_another_recovery_that_leaves_far_less_at_the_first_position_is_named(result):
+    ghost, affine = ending_at(result, 80.0, 72.0, 90.0).runs
+    ghost = replace(ghost, boundary=replace(ghost.boundary, explained=0.7, position_error=[0.15, 0.3, 0.3]))
+
+    def beside(first):
+        other = replace(affine.boundary, explained=0.6, position_error=[first, 0.3, 0.3])
+        return sentences.position_error([ghost, replace(affine, boundary=other)])
+
+    assert beside(0.02).endswith("at the median of the rest; affine leaves least at the first, 2.0 %.")
+    assert beside(0.14).endswith("at the median of the rest.")
+    assert beside(math.nan).endswith("at the median of the rest.")
 
 
 def test_symmetry_cost_in_points():

@@ -100,3 +100,21 @@ def test_the_sentence_names_the_most_faithful_and_how_strange_each_text_is() -> 
     assert tokens.sentence([original, pruned]).startswith("Every variant leaves the original's path with its")
     assert tokens.sentence([original]) == ""
     assert tokens.sentence([replace(one, written=[]) for one in (original, ghost)]) == ""
+
+
+def test_a_loop_is_said_to_be_easy_to_predict() -> None:
+    original = make_result().generations[0]
+
+    def writes(variant: str, words: list[str]) -> Generation:
+        made = [token(f" {word}") for word in words]
+        return Generation(variant, "", len(made), 1.0, leaves=3, written=made)
+
+    loop = writes("ghost", ["I", "am", "a", "medical", "assistant", "."] * 4)
+    distinct = [str(number) for number in range(24)]
+    said = tokens.sentence(
+        [original, loop, writes("pruned", distinct), writes("affine", ["the", "a", "of"] * 6)]
+    )
+    assert said.startswith("ghost, pruned and affine keep to the original's path for 3 tokens. ")
+    assert said.endswith(" But ghost and affine repeat themselves, and a loop is easy to predict.")
+    assert "loop" not in tokens.sentence([original, writes("pruned", distinct)])
+    assert not tokens.repeats(writes("ghost", ["a"] * 10)), "too short to tell"

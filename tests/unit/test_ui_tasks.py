@@ -59,6 +59,17 @@ def test_the_sentence_follows_from_the_answers(asked: RunResult) -> None:
     assert told.startswith("Over 3 tasks ghost retains 88 % [")
     assert "plain dropping 50 %; surely worse on 3 of them than the original" in told
     assert told.endswith("Left out: race, whose data are out of reach.")
+    few = make_zero_shot(["original", "pruned", "ghost"], TASKS[:1])
+    assert "But 60 questions are too few to tell the variants apart." in sentences.tasks(
+        replace(asked, zero_shot=few)
+    )
+    equal = make_zero_shot(["original", "pruned"], TASKS)
+    for scores in (equal.acc, equal.acc_norm):
+        scores["pruned"] = scores["original"]
+    assert "But 180 questions cannot tell any variant from the original" in sentences.tasks(
+        replace(asked, zero_shot=equal)
+    )
+    assert "But" not in told
     same = make_zero_shot(["original"], TASKS)
     alone = replace(asked, zero_shot=replace(same, left_out={}))
     assert sentences.tasks(alone) == "original answers 80 % of the questions rightly, mean over tasks."

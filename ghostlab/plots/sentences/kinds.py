@@ -7,7 +7,7 @@ from ghostlab.records import RecoveryRun, TokenClass
 from ghostlab.results import RunResult
 
 FEW = 20
-"""A kind with fewer tokens is not spoken of."""
+"""A kind with fewer tokens is only named as left out."""
 
 
 def by_kind(result: RunResult) -> str:
@@ -21,10 +21,15 @@ def by_kind(result: RunResult) -> str:
         f"{_named(mildest)} ({number(-mildest.shift.value)})"
     )
     found = [run for run in result.runs if _spoken(run.agreement)]
-    if not found:
-        return f"{text}."
-    best = min(found, key=lambda run: run.perplexity.value)
-    return f"{text}; {_left(best)}."
+    if found:
+        text += f"; {_left(min(found, key=lambda run: run.perplexity.value))}"
+    return f"{text}.{_rare(result.baseline.pruned.agreement)}"
+
+
+def _rare(agreement: object) -> str:
+    """Which kinds the sentence leaves out; nothing when there are none."""
+    names = [_named(kind) for kind in getattr(agreement, "classes", []) if 0 < kind.tokens < FEW]
+    return f" Left out, with fewer than {FEW} tokens: {', '.join(names)}." if names else ""
 
 
 def _left(run: RecoveryRun) -> str:

@@ -17,19 +17,33 @@ _NONE = "No recovery of this block has a fitted map."
 
 
 def heat_map(report: OperatorReport) -> str:
-    """How the entries of S and A compare."""
-    sizes = [np.abs(np.asarray(m, dtype=float)) for m in (report.symmetric_map, report.antisymmetric_map)]
-    if not all(size.size for size in sizes):
+    """How the entries of S and A compare, and where the largest is."""
+    parts = [np.asarray(m, dtype=float) for m in (report.symmetric_map, report.antisymmetric_map)]
+    if not all(part.size for part in parts):
         return "This operator has no dense map to show."
-    means = [float(np.nanmean(size)) for size in sizes]
-    places = [np.unravel_index(np.nanargmax(size), size.shape) for size in sizes]
+    sizes = [np.abs(part) for part in parts]
+    means = [number(float(np.nanmean(size))) for size in sizes]
     peak = max(range(2), key=lambda part: float(np.nanmax(sizes[part])))
-    row, column = (int(place) * report.tile for place in places[peak])
+    place = np.unravel_index(np.nanargmax(sizes[peak]), sizes[peak].shape)
+    row, column = (_channels(int(index), report) for index in place)
+    noun = "channels" if report.tile > 1 else "channel"
     tiles = f", averaged over {report.tile} × {report.tile} tiles," if report.tile > 1 else ""
+    reach = style.symmetric_range(report.symmetric_map, report.antisymmetric_map)
+    beyond = f", beyond the colour scale, which ends at ±{number(reach)}"
     return (
-        f"Entries of S{tiles} are {number(means[0])} in size and those of A {number(means[1])}; the largest "
-        f"is {number(float(np.nanmax(sizes[peak])))}, in {'SA'[peak]} from channel {row} to {column}."
+        f"Entries of S{tiles} are {means[0]} in size and those of A {means[1]}; the largest is "
+        f"{number(float(parts[peak][place]))}, in {'SA'[peak]} from {noun} {row} to {column}"
+        f"{beyond if sizes[peak][place] > reach else ''}."
     )
+
+
+def _channels(index: int, report: OperatorReport) -> str:
+    """The channels of one tile, ``90–98``; the last tile may be smaller."""
+    first = index * report.tile
+    last = first + report.tile - 1
+    if report.singular_values:
+        last = min(last, len(report.singular_values) - 1)
+    return f"{first}\N{EN DASH}{last}" if last > first else str(first)
 
 
 def energy_split(report: OperatorReport) -> str:

@@ -96,10 +96,11 @@ def _suggestion(result: RunResult, run: RecoveryRun, factor: Factor) -> str:
     name, full = FACTORS[factor], number(run.perplexity.value)
     if best is None:
         top = found[-1]
-        return (
-            f"By {name}, every measured rank is surely worse than the full one: rank "
-            f"{count(top.alteration.rank or 0)} has perplexity {number(top.perplexity.value)} against {full}."
-        )
+        rank = count(top.alteration.rank or 0)
+        ends = f"perplexity {number(top.perplexity.value)} against {full}."
+        if len(found) == 1:
+            return f"By {name}, rank {rank}, the only one measured, is surely worse than the full one: {ends}"
+        return f"By {name}, every measured rank is surely worse than the full one: rank {rank} has {ends}"
     saved = run.parameters_added - best.parameters_added
     cheaper = f" and {count(saved)} fewer parameters" if saved > 0 else ""
     return (

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ghostlab.comparison import FEWEST_WINDOWS
 from ghostlab.plots import boundary, style
 from ghostlab.plots.formats import change, number, percent, plural, points
 from ghostlab.plots.selection import chosen
-from ghostlab.records import BoundaryReport, Metric, RecoveryRun, SelectionInfo
+from ghostlab.records import BoundaryReport, RecoveryRun, Scores, SelectionInfo
+from ghostlab.resampling import difference
 from ghostlab.results import RunResult
 
 Named = tuple[str, RecoveryRun]
@@ -32,7 +34,8 @@ def _cost(result: RunResult) -> str:
         cost = f"{dropped} raises perplexity {change(ratio)}, {ends}"
     else:
         cost = f"{dropped} lowers perplexity by {percent(1 - ratio)}, {ends}"
-    return cost + (", though their 95 % intervals overlap" if overlap(original, pruned) else "")
+    chance = _may_be_chance(result.baseline.original, result.baseline.pruned)
+    return cost + (", which may be chance (paired)" if chance else "")
 
 
 def _recovery(result: RunResult) -> str:
@@ -57,11 +60,10 @@ def _recovery(result: RunResult) -> str:
 def _runner_up(rows: list[Named]) -> str:
     if len(rows) < 2:
         return ""
-    (best_name, best), (name, second) = rows[:2]
-    text = f"; next comes {name} with {number(second.perplexity.value)}"
-    if overlap(best.perplexity, second.perplexity):
-        text += f" (the 95 % intervals of {best_name} and {name} overlap)"
-    return text
+    (_, best), (name, second) = rows[:2]
+    chance = _may_be_chance(best, second)
+    sure = {None: "", True: ", which may be chance (paired)", False: ", which is surely worse"}[chance]
+    return f"; next comes {name} with {number(second.perplexity.value)}{sure}"
 
 
 def ranked(runs: Sequence[RecoveryRun]) -> list[Named]:
@@ -71,9 +73,13 @@ def ranked(runs: Sequence[RecoveryRun]) -> list[Named]:
     return sorted(known, key=lambda pair: pair[1].perplexity.value)
 
 
-def overlap(one: Metric, other: Metric) -> bool:
-    """Whether two intervals share a point; False when an end is not a number."""
-    return one.low <= other.high and other.low <= one.high
+def _may_be_chance(one: Scores | RecoveryRun, other: Scores | RecoveryRun) -> bool | None:
+    """Whether the 95 % interval of the difference, paired by window, holds 0; ``None`` if there is none."""
+    windows = len(one.window_nll)
+    if windows < FEWEST_WINDOWS or len(other.window_nll) != windows:
+        return None
+    shift = difference(one.window_nll, other.window_nll)
+    return shift.low <= 0 <= shift.high
 
 
 def gap_closed(result: RunResult) -> str:
@@ -168,7 +174,19 @@ def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str
         return "Error per position was not recorded."
     first, rest = report.position_error[0], float(np.nanmedian(report.position_error[1:]))
     ends = f"{percent(first)} of the gap at the first position and {percent(rest)}"
-    return f"{name} leaves {ends} at the median of the rest."
+    return f"{name} leaves {ends} at the median of the rest{_less_at_first(runs, block, name, first)}."
+
+
+def _less_at_first(runs: Sequence[RecoveryRun], block: int | None, name: str, first: float) -> str:
+    """The recovery that leaves less than half as much at the first position, where there is one."""
+    others = [(role.name, row) for role, row in boundary.reports(runs, block) if role.name != name]
+    known = [(left, other) for other, row in others for left in style.finite(row.position_error[:1])]
+    left, other = min(known, default=(math.inf, ""))
+    return (
+        f"; {other} leaves least at the first, {percent(left)}"
+        if style.finite([first]) and left < 0.5 * first
+        else ""
+    )
 
 
 def _best(runs: Sequence[RecoveryRun], block: int | None) -> tuple[str, BoundaryReport | None]:

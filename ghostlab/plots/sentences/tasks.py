@@ -7,6 +7,8 @@ from ghostlab.results import RunResult
 from ghostlab.zeroshot import ZeroShot
 
 SURE = 0.05
+FEW = 100
+"""Fewer questions in all cannot rank variants: one answer more moves their mean by over a point."""
 
 
 def tasks(result: RunResult) -> str:
@@ -31,7 +33,18 @@ def tasks(result: RunResult) -> str:
     left_out = (
         f" Left out: {', '.join(found.left_out)}, whose data are out of reach." if found.left_out else ""
     )
-    return f"{text}; {sure} than the original (McNemar, p < {SURE}).{left_out}"
+    return f"{text}; {sure} than the original (McNemar, p < {SURE}).{_doubt(found, others)}{left_out}"
+
+
+def _doubt(found: ZeroShot, others: list[str]) -> str:
+    """What so few questions cannot tell; nothing where they tell variants apart."""
+    questions = plural(sum(task.documents for task in found.tasks), "question")
+    kept = [found.retained(name) for name in others]
+    if all(metric.low <= 1 <= metric.high for metric in kept):
+        return f" But {questions} cannot tell any variant from the original: every interval holds 100 %."
+    if sum(task.documents for task in found.tasks) < FEW:
+        return f" But {questions} are too few to tell the variants apart."
+    return ""
 
 
 def _worse(found: ZeroShot, name: str, task: str) -> bool:

@@ -79,7 +79,7 @@ def headline(result: RunResult) -> str:
     original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
     grey, orange, *tones = style.colours(len(result.runs))
     items = [
-        present.card("Original", fmt.number(original.value), f"perplexity ({_range(original)})", grey),
+        present.card("Original", fmt.number(original.value), f"perplexity (95 %: {_range(original)})", grey),
         present.card("Pruned", fmt.number(pruned.value), _against(pruned, original), orange),
     ]
     items += [_recovery_card(run, tone) for run, tone in zip(result.runs, tones, strict=True)]
@@ -87,7 +87,7 @@ def headline(result: RunResult) -> str:
 
 
 def _recovery_card(run: RecoveryRun, tone: str) -> str:
-    note = f"{fmt.percent(run.gap_closed)} of the gap closed ({_range(run.perplexity)})"
+    note = f"perplexity (95 %: {_range(run.perplexity)}); {fmt.percent(run.gap_closed)} of the gap closed"
     entry = registry.methods().get(run.method)
     name = run.label or run.method
     title = name if entry is None else explain.named(entry, name)
@@ -108,7 +108,7 @@ def _range(metric: Metric) -> str:
 
 def _against(metric: Metric, original: Metric) -> str:
     ratio = metric.value / original.value if original.value else float("nan")
-    return f"{fmt.fold(ratio)} the original ({_range(metric)})"
+    return f"perplexity (95 %: {_range(metric)}); {fmt.fold(ratio)} the original"
 
 
 def table_of(result: RunResult) -> Styler:
