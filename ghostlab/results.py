@@ -7,6 +7,7 @@ records of :mod:`ghostlab.records`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 RESULT_FILE = "result.json"
 OPERATOR_FILE = "operators.safetensors"
+_DIGEST = "operators_sha256"
 
 
 @dataclass(frozen=True)
@@ -90,20 +92,27 @@ class RunResult:
             raise ResultError(f"The result is damaged at {place}: {first['msg']}.") from error
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``result.json`` and ``operators.safetensors`` into ``folder``, each whole or not at all."""
+        """Write ``result.json`` and ``operators.safetensors`` into ``folder``, each whole or not at all.
+
+        ``result.json`` names the operators that belong to it by their SHA-256: a crash between the two files
+        is noticed by :meth:`load`.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
+        digest = ""
         if self.operators:
             from safetensors.torch import save_file
 
             partial = target / (OPERATOR_FILE + ".part")
             save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
             partial.chmod(0o644)  # safetensors makes files private
+            digest = _sha256(partial)
             partial.replace(target / OPERATOR_FILE)
         else:
             (target / OPERATOR_FILE).unlink(missing_ok=True)  # those of another run that was saved here
         partial = target / (RESULT_FILE + ".part")
-        partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        values = {**self.to_dict(), _DIGEST: digest}
+        partial.write_text(json.dumps(values, allow_nan=False), encoding="utf-8")
         partial.replace(target / RESULT_FILE)
         return target
 
@@ -112,7 +121,8 @@ class RunResult:
         """Read a folder (or a ``result.json``) that :meth:`save` wrote.
 
         Raises:
-            ResultError: If it is missing, damaged or of another schema.
+            ResultError: If it is missing, damaged or of another schema, or the operators beside it are
+                damaged or of another run.
         """
         path = Path(folder)
         path = path / RESULT_FILE if path.is_dir() else path
@@ -126,15 +136,7 @@ class RunResult:
         stored = path.with_name(OPERATOR_FILE)
         if not stored.exists():
             return result
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-
-        try:
-            return replace(result, operators=load_file(stored))
-        except SafetensorError as error:
-            raise ResultError(
-                f"'{stored}' is damaged.", "Run again with the configuration in result.json."
-            ) from error
+        return replace(result, operators=_read_operators(stored, values.get(_DIGEST)))
 
     def all_warnings(self) -> list[str]:
         """Every warning once, with the recoveries that it is about in front."""
@@ -180,6 +182,27 @@ class RunResult:
         figures = 2 * len(json.dumps(self.to_dict()))  # a float takes 32 bytes in a list, about 18 as text
         tensors = {id(tensor): int(getattr(tensor, "nbytes", 0)) for tensor in self.operators.values()}
         return {id(self.runs): figures, **tensors}
+
+
+def _read_operators(path: Path, digest: str | None) -> dict[str, Any]:
+    """The tensors of ``path``, which must have this SHA-256; ``None`` for results from before it was stored."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    again = "Run again with the configuration in result.json."
+    try:
+        if digest is not None and _sha256(path) != digest:
+            raise ResultError(
+                f"'{path}' is damaged, or of another run than the {RESULT_FILE} beside it.", again
+            )
+        operators: dict[str, Any] = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise ResultError(f"'{path}' is damaged.", again) from error
+    return operators
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 _ADAPTER = TypeAdapter(RunResult)

@@ -73,19 +73,22 @@ class Activations:
         from the last kept one on.
         """
         wanted = set(boundaries)
-        missing = wanted - self.store.boundaries
+        kept = self.store.open()
+        missing = wanted - kept.keys()
         if not missing:
             for rows in progress.each(self._batches(), message):
-                yield rows, {b: self._kept(b, rows) for b in wanted}
+                yield rows, {b: self._own(kept[b][rows]) for b in wanted}
             return
-        before = [boundary for boundary in self.store.boundaries if boundary <= min(missing)]
-        start = max(before) if before else None
+        start = max((boundary for boundary in kept if boundary <= min(missing)), default=None)
         keep = self.store.begin(missing, range(start or 0, max(missing)))
-        computed = self._run(missing | keep, progress, message) if start is None else None
-        for rows, states in computed or self._continue(start or 0, missing | keep, progress, message):
+        if start is None:
+            computed = self._run(missing | keep, progress, message)
+        else:
+            computed = self._continue(start, kept[start], missing | keep, progress, message)
+        for rows, states in computed:
             for boundary in keep:
                 self.store.put(boundary, rows, states[boundary])
-            yield rows, {b: states[b] if b in states else self._kept(b, rows) for b in wanted}
+            yield rows, {b: states[b] if b in states else self._own(kept[b][rows]) for b in wanted}
         self.store.commit()
 
     def batches(
@@ -133,11 +136,11 @@ class Activations:
             yield batch.rows, batch.trace.states
 
     def _continue(
-        self, start: int, boundaries: set[int], progress: Progress, message: str
+        self, start: int, kept: Tensor, boundaries: set[int], progress: Progress, message: str
     ) -> Iterator[StateBatch]:
-        """A pass from the kept boundary ``start`` on."""
+        """A pass from boundary ``start`` on, whose states [W, T, C] are ``kept``."""
         for rows in progress.each(self._batches(), message):
-            state, position, states = self._kept(start, rows), start, {}
+            state, position, states = self._own(kept[rows]), start, {}
             trace = self.calls(rows, max(boundaries))
             for boundary in sorted(boundaries):
                 state = self.model.decoder.run_span(state, position, boundary, trace)
@@ -146,8 +149,9 @@ class Activations:
             check_finite(self.model, self.windows.ids[rows], states)
             yield rows, states
 
-    def _kept(self, boundary: int, rows: slice) -> Tensor:
-        return self.store.get(boundary, rows).to(self.model.device, self.model.hf.dtype)
+    def _own(self, states: Tensor) -> Tensor:
+        """Kept states where and as the model computes."""
+        return states.to(self.model.device, self.model.hf.dtype)
 
     def _batches(self) -> list[slice]:
         count = len(self.windows.ids)

@@ -89,12 +89,12 @@ class StateStore:
             return None
         return math.sqrt(self._lost / self._power)
 
-    def get(self, boundary: int, rows: slice | Tensor) -> Tensor:
-        """States [B, T, C] of some windows at a boundary that is there."""
-        if boundary in self._whole:
-            return self._whole[boundary][rows]
-        assert self._files is not None
-        return self._files.read(boundary)[rows]
+    def open(self) -> dict[int, Tensor]:
+        """States [W, T, C] by boundary, of every boundary that is there.
+
+        Those in files may go at any time, so that a pass opens them once and reads from what it opened.
+        """
+        return (self._files.open() if self._files else {}) | self._whole
 
     def begin(self, wanted: Collection[int], passed: Collection[int] = ()) -> set[int]:
         """Start to take in states; returns the boundaries that find room.
@@ -138,5 +138,5 @@ class StateStore:
     def take(self, other: StateStore, windows: Tensor) -> None:
         """Keep what ``other`` has of some of its ``windows`` (indices), which are all windows here."""
         room = self.budget.memory // self.size
-        for boundary in sorted(other.boundaries, reverse=True)[:room]:
-            self._whole[boundary] = other.get(boundary, windows).to(self.dtype)
+        for boundary, states in sorted(other.open().items(), reverse=True)[:room]:
+            self._whole[boundary] = states[windows].to(self.dtype)

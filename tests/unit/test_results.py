@@ -95,11 +95,54 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         RunResult.load(tmp_path / "nowhere")
 
 
-def test_damaged_operators_are_refused(result: RunResult, tmp_path: Path) -> None:
+def without_digest(folder: Path) -> None:
+    """As results were saved before they named their operators."""
+    values = json.loads((folder / RESULT_FILE).read_text())
+    del values["operators_sha256"]
+    (folder / RESULT_FILE).write_text(json.dumps(values))
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_damaged_operators_are_refused(result: RunResult, tmp_path: Path, old: bool) -> None:
     result.save(tmp_path)
+    if old:
+        without_digest(tmp_path)
     (tmp_path / OPERATOR_FILE).write_bytes(b"not tensors")
     with pytest.raises(ResultError, match="damaged"):
         RunResult.load(tmp_path)
+
+
+@pytest.mark.parametrize("had_operators", [True, False])
+def test_operators_of_a_save_that_was_cut_short_are_refused(
+    result: RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, had_operators: bool
+) -> None:
+    before = result if had_operators else replace(result, operators={})
+    before.save(tmp_path)
+    later = replace(result, operators={name: 2 * tensor for name, tensor in result.operators.items()})
+
+    def crash(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", crash)  # after the operators, before result.json
+        with pytest.raises(KeyboardInterrupt):
+            later.save(tmp_path)
+    with pytest.raises(ResultError, match="of another run"):
+        RunResult.load(tmp_path)
+    later.save(tmp_path)
+    torch.testing.assert_close(RunResult.load(tmp_path).operators, later.operators, rtol=0, atol=0)
+
+
+def test_a_result_from_before_operators_were_named_is_read(result: RunResult, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    without_digest(tmp_path)
+    assert RunResult.load(tmp_path).operators.keys() == result.operators.keys()
+
+
+def test_a_result_alone_is_read_without_its_operators(result: RunResult, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    (tmp_path / OPERATOR_FILE).unlink()
+    assert RunResult.load(tmp_path).operators == {}
 
 
 def test_frame_has_one_row_per_variant_with_intervals(result: RunResult) -> None:

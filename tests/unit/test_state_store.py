@@ -84,18 +84,6 @@ def test_a_torn_file_is_not_taken_for_whole(tmp_path: Path) -> None:
     assert torch.equal(gathered(later), whole)
 
 
-def test_what_a_dead_process_left_is_cleared(tmp_path: Path) -> None:
-    budget = Budget(0, 99 * size(), tmp_path)
-    gathered(activations(budget), range(2))
-    (folder,) = tmp_path.iterdir()
-    dead, living = folder / "5.999999999.1.part", folder / f"5.{os.getpid()}.1.part"
-    dead.touch()
-    living.touch()
-    gathered(activations(budget))
-    assert not dead.exists()
-    assert living.exists(), "another pass of this process may be writing it"
-
-
 def test_the_longest_unused_makes_room(tmp_path: Path) -> None:
     budget = Budget(0, 2 * (DEPTH + 1) * size(), tmp_path)
     folders = []
