@@ -11,12 +11,18 @@ from ghostlab.plots import style
 CSS = Path(__file__).with_name("style.css")
 _WHEN_PLOTLY_COMES = """
 let plotly;
+function withoutBase() {
+  const base = document.querySelector("base");
+  if (base && base.href === new URL("./", location.href).href) base.remove();
+}
 Object.defineProperty(window, "Plotly", {
   configurable: true,
   get: () => plotly,
-  set: (given) => { plotly = given; ghostlabModebar(given); },
+  set: (given) => { plotly = given; withoutBase(); ghostlabModebar(given); },
 });
 """
+"""On a page with a base Plotly names clip paths by the page's whole address, which changes with every run: curves
+that are drawn would vanish. Gradio's base is where the page lies anyway."""
 
 
 def _font(name: str) -> gr.themes.LocalFont:

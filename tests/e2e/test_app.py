@@ -46,6 +46,10 @@ def figures_have_size(page: Page, count: int) -> None:
         assert box is not None
         assert box["width"] > 250
         assert box["height"] > 100
+    # a clip path that names the page's address cuts everything away once the address changes
+    clips = plots.locator("[clip-path]").evaluate_all("found => found.map(e => e.getAttribute('clip-path'))")
+    assert clips
+    assert [clip for clip in clips if "http" in clip] == []
 
 
 def open_example(watched: Watched, query: str = "") -> Page:
