@@ -21,8 +21,8 @@ Object.defineProperty(window, "Plotly", {
   set: (given) => { plotly = given; withoutBase(); ghostlabModebar(given); },
 });
 """
-"""On a page with a base Plotly names clip paths by the page's whole address, which changes with every run: curves
-that are drawn would vanish. Gradio's base is where the page lies anyway."""
+"""On a page with a base Plotly names clip paths by the page's whole address, which changes with every run:
+curves that are drawn would vanish. Gradio's base is where the page lies anyway."""
 
 
 def _font(name: str) -> gr.themes.LocalFont:
