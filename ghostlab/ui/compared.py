@@ -25,7 +25,9 @@ from ghostlab.ui.tabs.compare import Comparing, compared, listed
 Row = tuple[str, Side]
 MOST = 40
 """Runs in the list of one visitor; the oldest gives way."""
-_LONGEST_NAME = 40
+_LONGEST_NAME = 24
+_MARKUP = str.maketrans(dict.fromkeys("<>&`*[]|\\$"))
+"""Signs that sentences and figures would take for markup."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,12 @@ def entries(stored: Any) -> list[Entry]:
 def _entry(item: dict[Any, Any]) -> Entry | None:
     job_id, name, query = (item.get(key) for key in ("id", "name", "query"))
     if isinstance(job_id, str) and isinstance(name, str) and isinstance(query, str):
-        return Entry(job_id, name[:_LONGEST_NAME], query)
+        return Entry(job_id, _plain(name), query)
     return None
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.translate(_MARKUP).split())[:_LONGEST_NAME].strip()
 
 
 def to_store(runs: list[Entry]) -> list[dict[str, str]]:
@@ -116,12 +122,14 @@ class Compared:
         with told_to_user():
             runs = entries(stored)
             gone = _named(runs, name)
+            if len(runs) == 1:
+                raise ConfigError(f"'{gone.name}' is the last run of the list.", "Add another one first.")
             return to_store([run for run in runs if run is not gone])
 
     def rename(self, stored: Any, name: str | None, asked: str) -> tuple[list[dict[str, str]], str]:
         """The list with a run under another name, and an empty field."""
         with told_to_user():
-            runs, new = entries(stored), " ".join(asked.split())[:_LONGEST_NAME]
+            runs, new = entries(stored), _plain(asked)
             old = _named(runs, name)
             if not new:
                 raise ConfigError("The new name is empty.", "Write one.")

@@ -94,6 +94,15 @@ def test_runs_are_renamed_and_removed_under_names_that_stay_apart(tab: Compared)
     assert tab.remove(stored, "Example") == stored[1:]
 
 
+def test_a_name_is_no_markup_and_the_last_run_stays(tab: Compared) -> None:
+    renamed, _ = tab.rename([EXAMPLE], "Example", "a <b>*x*</b> " * 9)
+    name = renamed[0]["name"]
+    assert len(name) <= 24
+    assert not set("<>*") & set(name)
+    with pytest.raises(gr.Error, match="last run"):
+        tab.remove(renamed, name)
+
+
 def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compared) -> None:
     config = replace(RunConfig(), drop="3:5")
     stored = tab.add([EXAMPLE], given(tab, config=config))
@@ -113,7 +122,7 @@ def test_what_a_browser_sends_instead_of_a_list_is_left_out(stored: Any) -> None
     assert entries(stored) == []
     many = [{"id": str(n), "name": "n" * 99, "query": ""} for n in range(99)]
     assert len(entries(many)) == MOST
-    assert entries(many)[-1].name == "n" * 40
+    assert entries(many)[-1].name == "n" * 24
 
 
 def test_export_holds_every_row_and_its_configuration(tab: Compared) -> None:
