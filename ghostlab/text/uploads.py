@@ -20,6 +20,11 @@ _SOURCE = re.compile(r"upload:([\w.() -]{1,100})/([\w-]{22})", re.ASCII)
 _STRANGE = re.compile(r"[^\w.() -]", re.ASCII)
 
 
+def named(source: str) -> list[str]:
+    """The uploaded files that a text source names, alone or in a mixture."""
+    return [found.group() for found in _SOURCE.finditer(source)]
+
+
 def suffixes(settings: Settings) -> tuple[str, ...]:
     """Kinds of file that this host takes: on a public one none that unpacks to more than was sent."""
     return SUFFIXES if settings.profile == "local" else tuple(s for s in SUFFIXES if s != ".parquet")

@@ -47,6 +47,9 @@ def queue_probe(
     asked = [replace(how, rank=None) if how.rank == width else how for how in asked]
     chosen, about = label or known[0], result.config.to_query()
 
+    if not result.operators:
+        service.check_owner(result.config, owner)  # it will be run again, and reads its texts
+
     def work(job: Job[Finding]) -> RunResult:
         ready, done = result, 0.0
         if not result.operators:

@@ -17,7 +17,7 @@ from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text import uploads
-from ghostlab.text.corpora import load_text
+from ghostlab.text.corpora import PASTE, load_text
 from ghostlab.ui import handed, registry
 from ghostlab.ui.laboratory import Laboratory
 
@@ -68,7 +68,7 @@ class Service:
             GhostlabError: If the configuration cannot work here or too many runs wait.
         """
         config.check(self.settings)
-        self._check_owner(config, owner)
+        self.check_owner(config, owner)
 
         def work(job: Job[Finding]) -> Finding:
             return self.lab.run(
@@ -144,7 +144,7 @@ class Service:
         """
         asked, config = parse_lengths(lengths), surveyed(config)
         config.check(self.settings)
-        self._check_owner(config, owner)
+        self.check_owner(config, owner)
 
         def work(job: Job[Finding]) -> Finding:
             return self.lab.atlas(config, asked, progress=job.progress, cancel=job.cancel)
@@ -222,11 +222,11 @@ class Service:
         noun = "document" if len(text.whole) == 1 else "documents"
         return source, f"{text.title}: {len(text.whole):,} {noun}, {text.whole.characters:,} characters."
 
-    def _check_owner(self, config: RunConfig, owner: str) -> None:
-        """An uploaded file serves only the page that it was uploaded on."""
-        for source in (config.text, config.held_out_text or ""):
-            if source.startswith(uploads.UPLOAD) and self._owners.get(source) != owner:
-                raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
+    def check_owner(self, config: RunConfig, owner: str) -> None:
+        """An uploaded file serves only the page that it was uploaded on; raises TextError elsewhere."""
+        sources = (s for s in (config.text, config.held_out_text or "") if not s.startswith(PASTE))
+        if any(self._owners.get(name) != owner for source in sources for name in uploads.named(source)):
+            raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
 
     def follow(self, job_id: str) -> Iterator[JobView[Finding]]:
         """Views of a job until it is finished; see :meth:`JobStore.follow`."""

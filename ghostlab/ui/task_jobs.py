@@ -47,6 +47,9 @@ def queue_tasks(
             "Choose fewer tasks or fewer questions.",
         )
 
+    if not result.operators:
+        service.check_owner(result.config, owner)  # it will be run again, and reads its texts
+
     def work(job: Job[Finding]) -> RunResult:
         ready, done = result, 0.0
         if not result.operators:

@@ -12,12 +12,15 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, ResultError, TextError
 from ghostlab.jobstate import JobView
+from ghostlab.probes import Alteration
 from ghostlab.progress import Progress
 from ghostlab.results import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.text import uploads
 from ghostlab.text.corpora import load_text
+from ghostlab.ui.probe_jobs import queue_probe
 from ghostlab.ui.service import Service
+from ghostlab.ui.task_jobs import queue_tasks
 from tests.helpers.documents import DOCUMENTS
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -143,9 +146,16 @@ def test_an_uploaded_text_is_used_by_its_own_page_only(host: Service, tmp_path: 
     config = RunConfig(text=source, sequences=8)
     assert finish(host, host.start(config, "ann")).state == "done"
     assert load_text(source, settings=host.settings).name == "my n_tes.md"
-    for borrowed in (config, RunConfig(held_out_text=source)):
+    mixture = RunConfig(text=f"wikipedia+2*{source}")
+    for borrowed in (config, RunConfig(held_out_text=source), mixture):
         with pytest.raises(TextError, match="uploaded on another page"):
             host.start(borrowed, "eve")
+    handed = host.jobs.put("file", replace(make_result(), config=config, operators={}))
+    label = make_result().runs[0].label
+    with pytest.raises(TextError, match="uploaded on another page"):  # it would be run again
+        queue_probe(host, handed, label, [Alteration()], owner="eve")
+    with pytest.raises(TextError, match="uploaded on another page"):
+        queue_tasks(host, handed, ["piqa"], 5, owner="eve")
 
 
 def test_what_cannot_be_used_is_told_at_once_and_not_kept(host: Service, tmp_path: Path) -> None:
