@@ -185,7 +185,7 @@ class RunResult:
 
 
 def _read_operators(path: Path, digest: str | None) -> dict[str, Any]:
-    """The tensors of ``path``, which must have this SHA-256; ``None`` for results from before it was stored."""
+    """The tensors of ``path``, which must have this SHA-256 if one is stored (older results have none)."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
