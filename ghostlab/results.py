@@ -7,7 +7,6 @@ records of :mod:`ghostlab.records`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ghostlab.checksum import file_sha256
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.generations import Generation
@@ -106,7 +106,7 @@ class RunResult:
             partial = target / (OPERATOR_FILE + ".part")
             save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
             partial.chmod(0o644)  # safetensors makes files private
-            digest = _sha256(partial)
+            digest = file_sha256(partial)
             partial.replace(target / OPERATOR_FILE)
         else:
             (target / OPERATOR_FILE).unlink(missing_ok=True)  # those of another run that was saved here
@@ -191,7 +191,7 @@ def _read_operators(path: Path, digest: str | None) -> dict[str, Any]:
 
     again = "Run again with the configuration in result.json."
     try:
-        if digest is not None and _sha256(path) != digest:
+        if digest is not None and file_sha256(path) != digest:
             raise ResultError(
                 f"'{path}' is damaged, or of another run than the {RESULT_FILE} beside it.", again
             )
@@ -199,10 +199,6 @@ def _read_operators(path: Path, digest: str | None) -> dict[str, Any]:
     except (OSError, SafetensorError) as error:
         raise ResultError(f"'{path}' is damaged.", again) from error
     return operators
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 _ADAPTER = TypeAdapter(RunResult)

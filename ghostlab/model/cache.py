@@ -6,7 +6,6 @@ compared on each use; a file whose time changed is hashed again, a file that dif
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -18,20 +17,12 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from ghostlab.checksum import file_sha256
 from ghostlab.errors import ModelError
 from ghostlab.progress import Progress
 
 MANIFEST = "ghostlab.json"
 FORMAT = 1
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file in hex."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def remembered_sha256(path: Path, memo: Path) -> str:

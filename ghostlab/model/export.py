@@ -8,7 +8,6 @@ puts the maps in if it is told to trust the folder's code. Without that it reads
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save_file
 
+from ghostlab.checksum import file_sha256
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.model import modeling_ghostlab
@@ -100,7 +100,7 @@ def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHA
         if bare:
             save_file(pack(bare), partial / OPERATORS)
             (partial / OPERATORS).chmod(0o644)  # safetensors makes files private
-            manifest["operators_sha256"] = digest(partial / OPERATORS)
+            manifest["operators_sha256"] = file_sha256(partial / OPERATORS)
         if manifest["places"]:
             shutil.copyfile(Path(modeling_ghostlab.__file__), partial / MODELLING)
             hf.config.auto_map = {"AutoModelForCausalLM": _AUTO_CLASS}
@@ -127,11 +127,6 @@ def save_stock(model: Variant, folder: str | Path, *, card: str = "", shard: str
 def has_operators(config: PreTrainedConfig) -> bool:
     """Whether the checkpoint of this config is one of :func:`save` with operators beside it."""
     return (getattr(config, "auto_map", None) or {}).get("AutoModelForCausalLM") == _AUTO_CLASS
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file in hex digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _manifest(model: Variant) -> dict[str, Any]:

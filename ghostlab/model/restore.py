@@ -10,9 +10,10 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from ghostlab.checksum import file_sha256
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
-from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, digest, unpack
+from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import StandIn
 from ghostlab.model.surgery import attach, kept_blocks
@@ -45,7 +46,7 @@ def restore(model: Model, folder: Path) -> Model:
 
 def _read_operators(path: Path, saved: str) -> dict[Block, StandIn]:
     try:
-        if digest(path) != saved:
+        if file_sha256(path) != saved:
             raise ResultError(f"'{path}' is not the file that was saved with this model.", "Save it again.")
         return unpack(load_file(path))
     except (OSError, SafetensorError) as error:

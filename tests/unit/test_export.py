@@ -137,11 +137,11 @@ def saved(original: Model, tmp_path: Path) -> Path:
 
 def rewrite_operators(folder: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Put other operators in, by somebody who also knows of the checksum."""
-    from ghostlab.model.export import digest
+    from ghostlab.checksum import file_sha256
 
     save_file(tensors, folder / OPERATORS)
     manifest = json.loads((folder / MANIFEST).read_text())
-    manifest["operators_sha256"] = digest(folder / OPERATORS)
+    manifest["operators_sha256"] = file_sha256(folder / OPERATORS)
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
