@@ -41,7 +41,7 @@ class Option:
     default: str = ""
     least: int | None = None
     number: int | float | None = None
-    most: int | float = math.inf
+    most: int | float | None = None
 
 
 @dataclass(frozen=True)
@@ -185,14 +185,14 @@ def check_options(owner: str, declared: Mapping[str, Option], asked: Mapping[str
         number, most = declared[name].number, declared[name].most
         if number is not None and not _positive(value, type(number), most):
             kind = "whole number" if isinstance(number, int) else "number"
-            bound = f" up to {most}" if most < math.inf else ""
+            bound = "" if most is None else f" up to {most}"
             raise ConfigError(shown, f"Use a positive {kind}{bound}, for example {number}.")
 
 
-def _positive(text: str, kind: type[int] | type[float], most: float) -> bool:
+def _positive(text: str, kind: type[int] | type[float], most: float | None) -> bool:
     try:
         value = kind(text)
-        return 0 < value < math.inf and value <= most
+        return 0 < value < math.inf and (most is None or value <= most)
     except ValueError:
         return False
 

@@ -15,7 +15,7 @@ from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.progress import Progress
 from ghostlab.settings import Settings
-from ghostlab.text.corpora import PASTE, load_text
+from ghostlab.text.corpora import load_text, sources_of
 from ghostlab.text.documents import Documents, Text
 from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
@@ -55,7 +55,7 @@ class Workbench:
         """A text source, divided into calibration and held-out part; a file that changed is read again."""
         return _recall(
             self._texts,
-            (source, _file_states(source) if self.settings.limits.local_paths else ()),
+            (source, _file_states(source, self.settings)),
             KEPT_TEXTS,
             lambda: load_text(source, settings=self.settings, progress=progress),
         )
@@ -125,13 +125,13 @@ def _unseen(documents: Documents, fitted: Documents) -> Documents:
     return replace(documents, texts=left)
 
 
-def _file_states(source: str) -> tuple[tuple[int, int], ...]:
+def _file_states(source: str, settings: Settings) -> tuple[tuple[int, int], ...]:
     """Time and size of each local file that a source names, alone or in a mixture."""
-    if source.startswith(PASTE):
+    if not settings.limits.local_paths:
         return ()
-    names = [source, *(part.split("*", 1)[-1] for part in source.split("+"))]
     try:
-        files = [path for path in (Path(name).expanduser() for name in names) if path.is_file()]
+        paths = [Path(name).expanduser() for name in sources_of(source, settings)]
+        files = [path for path in paths if path.is_file()]
         return tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     except (OSError, RuntimeError):  # no possible name of a file; whoever reads it says so
         return ()

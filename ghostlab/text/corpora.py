@@ -82,6 +82,16 @@ def text_from_string(content: str, name: str = "pasted") -> Text:
     return divide([content], name=name, title="The pasted text", licence="your own")
 
 
+def sources_of(source: str, settings: Settings) -> list[str]:
+    """The texts that ``source`` names: the parts of a mixture, or itself.
+
+    Raises:
+        TextError: If it is a mixture that is not understood.
+    """
+    mixed = _is_mixture(source, settings)
+    return [part.source for part in parse_mixture(source)] if mixed else [source]
+
+
 def _is_mixture(source: str, settings: Settings) -> bool:
     """Whether ``source`` names several texts; a file may have a plus sign in its name."""
     if "+" not in source or source.startswith(PASTE):

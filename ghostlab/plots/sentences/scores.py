@@ -11,7 +11,7 @@ from ghostlab.comparison import FEWEST_WINDOWS
 from ghostlab.plots import boundary, style
 from ghostlab.plots.formats import change, number, percent, plural, points
 from ghostlab.plots.selection import chosen
-from ghostlab.records import BoundaryReport, RecoveryRun, Scores, SelectionInfo
+from ghostlab.records import BoundaryReport, Metric, RecoveryRun, Scores, SelectionInfo
 from ghostlab.resampling import difference
 from ghostlab.results import RunResult
 
@@ -78,7 +78,11 @@ def _may_be_chance(one: Scores | RecoveryRun, other: Scores | RecoveryRun) -> bo
     windows = len(one.window_nll)
     if windows < FEWEST_WINDOWS or len(other.window_nll) != windows:
         return None
-    shift = difference(one.window_nll, other.window_nll)
+    return may_be_none(difference(one.window_nll, other.window_nll))
+
+
+def may_be_none(shift: Metric) -> bool:
+    """Whether the interval of a difference holds 0."""
     return shift.low <= 0 <= shift.high
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ghostlab.comparison import FEWEST_WINDOWS, Side, likelihood
 from ghostlab.plots import windows as figures
 from ghostlab.plots.formats import number, plural
-from ghostlab.plots.sentences.scores import ranked
+from ghostlab.plots.sentences.scores import may_be_none, ranked
 from ghostlab.records import Metric
 from ghostlab.resampling import difference
 from ghostlab.results import RunResult
@@ -61,11 +61,7 @@ def _lead(lead: Metric, windows: int) -> str:
     size = f"by {number(abs(lead.value))} nats"
     if windows < FEWEST_WINDOWS:
         return f"{size} on average"
-    return f"{size} on average, which {'could be chance' if _may_be_none(lead) else 'is more than chance'}"
-
-
-def _may_be_none(shift: Metric) -> bool:
-    return shift.low <= 0 <= shift.high
+    return f"{size} on average, which {'could be chance' if may_be_none(lead) else 'is more than chance'}"
 
 
 def verdict(one: Side, other: Side) -> str:
@@ -85,7 +81,7 @@ def verdict(one: Side, other: Side) -> str:
     if windows < FEWEST_WINDOWS:
         return f"{text}; {plural(windows, 'window')} are too few to say whether that is more than chance."
     told = f"95 % interval over {windows} paired windows"
-    if _may_be_none(size):
+    if may_be_none(size):
         ends = f"{number(-size.low)} fewer to {number(size.high)} more"
         return f"{text}; that may be chance: the {told} goes from {ends}."
     return (
