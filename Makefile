@@ -20,12 +20,12 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# Unit tests share the cores, one thread each; so do integration tests, two groups (a file, or a notebook) at a time: models take 1 GB
+# Unit tests share the cores, one thread each; so do integration tests, two files or notebooks at a time, whose models take 1 GB
 # each. Servers and the browser take turns: two threads are enough, and waiting ones must not spin meanwhile.
 test: export OMP_WAIT_POLICY ?= PASSIVE
 test: setup chromium lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadgroup --durations=10
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadscope --durations=10
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "ui or e2e" --durations=10
 
 # Not part of `make test`: minutes and 6 GB for an environment with requirements.txt alone.

@@ -19,7 +19,7 @@ from ghostlab.cli import main
 from ghostlab.config import RunConfig
 from ghostlab.results import RunResult
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("cli")]
+pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "ghostlab.cli"]

@@ -18,7 +18,7 @@ from ghostlab.settings import Settings
 from ghostlab.text.documents import Text
 from ghostlab.text.windows import make_windows
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("embedded")]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

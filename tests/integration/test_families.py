@@ -11,7 +11,7 @@ from ghostlab.model.standin import StandIn
 from ghostlab.text.documents import Text
 from tests.helpers.reexpress import FAMILIES, reexpress
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("families")]
+pytestmark = pytest.mark.integration
 CUT = gl.parse_cut("20:25")
 TEXT = "The lighthouse was built in 1811 on a rock that the sea covers twice a day."
 

@@ -17,7 +17,7 @@ from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text.documents import Text
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("lab")]
+pytestmark = pytest.mark.integration
 SMALL = {"sequences": 24, "length": 128, "held_out": 8, "new_tokens": 4}
 
 
