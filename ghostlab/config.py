@@ -25,6 +25,8 @@ from ghostlab.spec import CriterionSpec, RecoverySpec, parse_ridge
 BosPolicy = Literal["auto", "always", "never"]
 FitOrder = Literal["parallel", "sequential"]
 PromptFormat = Literal["auto", "chat", "raw"]
+ALL = "all"
+"""What 0 held-out sequences are called."""
 
 
 def _setting(default: Any, help: str) -> Any:
@@ -49,7 +51,9 @@ class RunConfig:
     )
     sequences: int = _setting(64, "Calibration sequences that the operators are fitted on.")
     length: int = _setting(256, "Tokens per sequence, for calibration and for evaluation.")
-    held_out: int = _setting(16, "Held-out sequences that every shown figure is measured on.")
+    held_out: int = _setting(
+        16, "Held-out sequences that every shown figure is measured on; 0 or 'all' for all that there are."
+    )
     bos: BosPolicy = _setting(
         "auto", "Token at the start of each sequence: the tokenizer's own convention, always BOS, or never."
     )
@@ -111,15 +115,8 @@ class RunConfig:
             self._check_limits(settings)
 
     def _check_numbers(self) -> None:
-        least = {
-            "sequences": 1,
-            "length": 8,
-            "held_out": 1,
-            "count": 1,
-            "new_tokens": 0,
-            "batch": 1,
-            "seed": 0,
-        }
+        least = dict.fromkeys(("sequences", "count", "batch"), 1) | {"length": 8}
+        least |= dict.fromkeys(("held_out", "new_tokens", "seed"), 0)
         for name, minimum in least.items():
             if getattr(self, name) < minimum:
                 raise ConfigError(f"{name} is {getattr(self, name)}.", f"It must be at least {minimum}.")
@@ -172,6 +169,8 @@ class RunConfig:
             known["drop"] = None  # naming a criterion replaces the default blocks
         if isinstance(known.get("select"), str) and known["select"]:
             known["select"] = str(CriterionSpec.parse(known["select"]))  # one spelling, one run
+        if known.get("held_out") == ALL:
+            known["held_out"] = 0
         if "recover" in known:
             known["recover"] = _read_recover(known["recover"])
         try:
@@ -185,7 +184,7 @@ class RunConfig:
         """The query of a link that rebuilds this run: what differs from the defaults, and ``always``."""
         shown = {f.name for f, _ in self._changed()} | set(always)
         named = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name in shown]
-        return urlencode([(name, word) for name, value in named for word in _words(value)])
+        return urlencode([(name, word) for name, value in named for word in _words(name, value)])
 
     @classmethod
     def from_query(cls, query: str | Sequence[tuple[str, str]]) -> RunConfig:
@@ -205,7 +204,7 @@ class RunConfig:
             value = getattr(self, f.name)
             if f.name not in shown or value is None:
                 continue
-            for word in _words(value):
+            for word in _words(f.name, value):
                 words += [f"--{f.name.replace('_', '-')}", shlex.quote(word)]
         if self.drop is not None and "drop" not in shown:
             words += ["--drop", shlex.quote(self.drop)]
@@ -233,8 +232,10 @@ def _read_recover(value: Any) -> tuple[RecoverySpec, ...]:
     return tuple(s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs)
 
 
-def _words(value: Any) -> list[str]:
+def _words(name: str, value: Any) -> list[str]:
     """A field's value as the words of a link or command; no recovery at all is one empty word."""
+    if name == "held_out" and value == 0:
+        return [ALL]
     items = value if isinstance(value, tuple) else (value,)
     return ["" if item is None else str(item) for item in items] or [""]
 

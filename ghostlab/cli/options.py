@@ -33,9 +33,14 @@ def _parameter(f: Field[Any]) -> inspect.Parameter:
 
 
 def _flag_type(name: str) -> Any:
-    """What typer converts to: the field's type without ``None``; recoveries stay short strings."""
+    """What typer converts to: the field's type without ``None``; recoveries stay short strings.
+
+    So does the number of held-out sequences, which may be "all".
+    """
     if name == "recover":
         return list[str]
+    if name == "held_out":
+        return str
     hint = _HINTS[name]
     named = [part for part in get_args(hint) if part is not type(None)]
     return named[0] if type(None) in get_args(hint) else hint

@@ -59,6 +59,18 @@ def test_values_arrive_as_text_from_links_and_unknown_parameters_are_left_alone(
     assert (config.sequences, config.temperature, config.rank, config.prompt) == (32, 0.5, None, "")
 
 
+def test_all_held_out_sequences_are_zero_in_a_file_and_a_word_in_a_command() -> None:
+    config = RunConfig.from_query("held_out=all")
+    assert config.held_out == 0
+    config.check()
+    assert config.to_dict()["held_out"] == 0
+    assert "--held-out all" in config.to_command()
+    assert config.to_query() == "held_out=all"
+    assert RunConfig.from_dict({"held_out": "24"}).held_out == 24
+    with pytest.raises(ConfigError, match="held_out is 'every'"):
+        RunConfig.from_dict({"held_out": "every"})
+
+
 def test_naming_a_criterion_replaces_the_default_blocks() -> None:
     assert RunConfig.from_dict({"select": "shortgpt"}).drop is None
     both = RunConfig.from_dict({"select": "shortgpt", "drop": "1:2"})
@@ -89,7 +101,7 @@ def test_a_value_of_the_wrong_kind_is_refused_by_name(values: dict[str, object],
     [
         ({"sequences": 0}, "sequences is 0. It must be at least 1."),
         ({"length": 7}, "at least 8"),
-        ({"held_out": 0}, "held_out"),
+        ({"held_out": -1}, "held_out"),
         ({"count": 0}, "count"),
         ({"new_tokens": -1}, "new_tokens"),
         ({"batch": 0}, "batch"),
