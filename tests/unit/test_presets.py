@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from huggingface_hub import constants
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, TextError
@@ -29,7 +27,7 @@ from ghostlab.text.corpora import load_text
 from ghostlab.text.presets import PRESETS
 from ghostlab.text.windows import make_windows
 from tests.helpers.documents import DOCUMENTS
-from tests.helpers.fake_hub import fake_hub
+from tests.helpers.fake_hub import fake_data_hub
 from tests.helpers.tiny import tiny_model
 from tests.helpers.tokenizers import tiny_tokenizer
 
@@ -102,17 +100,7 @@ def requested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         "datasets/ptb-text-only/ptb_text_only@CONVERTED": treebank(root / "ptb"),
         "datasets/allenai/c4": c4(root / "c4"),
     }
-    with fake_hub(repos) as (address, asked), pytest.MonkeyPatch.context() as patch:
-        for place in (constants, datasets.config):
-            patch.setattr(place, "HF_HUB_OFFLINE", False)
-        patch.setattr(constants, "ENDPOINT", address)
-        patch.setattr(constants, "HF_HUB_CACHE", str(root / "cache"))
-        patch.setattr(datasets.config, "HF_ENDPOINT", address)
-        template = address + "/datasets/{repo_id}/resolve/{revision}/{path}"
-        patch.setattr(datasets.config, "HUB_DATASETS_URL", template)
-        template = address + "/{repo_id}/resolve/{revision}/{filename}"
-        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        patch.setenv("NO_PROXY", "127.0.0.1")
+    with fake_data_hub(repos, root / "cache") as asked:
         yield asked
 
 
@@ -247,7 +235,7 @@ def test_a_run_on_all_windows_of_a_paper(requested: list[str], lab: Lab) -> None
     assert result.baseline.original.perplexity.value == pytest.approx(float(nll.exp()), rel=1e-4)
     assert len(result.runs[0].position_nll) == 2047
     assert not result.warnings
-    some = replace(config, held_out=1, model="gemma", recover=())
+    some = replace(config, held_out=1, length=64, model="gemma", recover=())
     assert "Set bos to always" in lab.run(some).warnings[0]
     assert not lab.run(replace(some, bos="always")).warnings
 
