@@ -261,7 +261,7 @@ def test_data_of_the_hub_come_in_the_splits_of_the_papers(tmp_path: Path) -> Non
             task.build_all_requests(limit=1)
     (race, *_), (first, second) = ([request.args for request in task.instances] for task in tasks.values())
     assert race == ("Article: One two three.\n\nWho is a\nWhat is it?", " a b")
-    ending = " feared violence."
+    ending = "  feared violence."  # the harness's own space between choice and ending, and the text's
     assert first == ("The city refused the men a permit because the city", ending)
     assert second == ("The city refused the men a permit because the men", ending)
     sums = []
