@@ -11,7 +11,7 @@ from ghostlab.plots import style, tokens
 from ghostlab.results import RunResult
 
 TAGLINE = (
-    "Drop blocks of a language model, fit the linear map that stands in for them, "
+    "Drop layers of a language model, fit the linear map that stands in for them, "
     "and see what was lost, what came back and why."
 )
 _LOGO = (

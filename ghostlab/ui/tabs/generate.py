@@ -17,8 +17,8 @@ from ghostlab.ui.tabs.view import Outputs, Page, Tab
 ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
 """Settings of the tab, by field of :class:`RunConfig`."""
 _HOW = (
-    "All of them share the same weights; only the dropped blocks differ. Then the original reads what each "
-    "one wrote: hover over a token for its log-probability by both models."
+    "All of them share the same weights; they differ only where layers were dropped. Then the original "
+    "reads what each one wrote: hover over a token for its log-probability by both models."
 )
 
 
