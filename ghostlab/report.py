@@ -184,7 +184,7 @@ def _setup(result: RunResult) -> dict[str, str]:
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
     kept = ", ".join(f"{low}:{high}" for low, high in cut.keep_ranges)
     facts = {
-        "Model": f"{model.name} ({model.family}), {model.layers} blocks, "
+        "Model": f"{model.name} ({model.family}), {model.layers} layers, "
         f"{count(model.hidden_size)} channels, {count(model.parameters)} parameters, "
         f"{model.dtype} on {model.device}",
         "Cut": f"{cut.description}; {count(model.parameters_dropped)} parameters dropped ({percent(share)}); "

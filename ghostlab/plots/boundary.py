@@ -1,4 +1,4 @@
-"""How well each recovery restores the state that the first surviving block receives (held-out)."""
+"""How well each recovery restores the state that the first surviving layer receives (held-out)."""
 
 from __future__ import annotations
 

@@ -95,5 +95,5 @@ def interval(metric: Metric, digits: int = 3) -> str:
 
 
 def plural(amount: int, noun: str) -> str:
-    """``1 block``, ``5 blocks``."""
+    """``1 layer``, ``5 layers``."""
     return f"{count(amount)} {noun}" + ("" if amount == 1 else "s")

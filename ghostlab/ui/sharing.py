@@ -16,7 +16,7 @@ from ghostlab.results import OPERATOR_FILE
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
-from ghostlab.ui.tabs.share import Share
+from ghostlab.ui.tabs.share import Share, without_operators
 
 SAVE = """(file) => {
   if (!file) return;
@@ -78,7 +78,7 @@ class Sharing:
             quiet: Settings of an event that shows no progress.
         """
         share = self.share
-        links = [share.run_link, share.config_link, share.files[OPERATOR_FILE]]
+        links = [share.run_link, share.config_link, share.files[OPERATOR_FILE], share.lacking]
         demo.load(self.links, shown, links, **quiet)
         shown.change(self.links, shown, links, **quiet)
         for name, button in share.files.items():
@@ -86,14 +86,15 @@ class Sharing:
             made.success(None, share.ready, None, js=SAVE)
 
     def links(self, shown: str, request: gr.Request) -> list[Any]:
-        """The two links of a result, and whether its operators can be had."""
+        """The two links of a result, whether its operators can be had, and if not, why."""
         result = self.service.find(shown)
         if result is None:
-            return ["", "", gr.Button(interactive=False)]
+            return ["", "", gr.Button(interactive=False), gr.Markdown(visible=False)]
         here, query = address(request), link_query(result.config)
         again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
         found = f"{here}/?run={shown}" if shown else f"{here}/"
-        return [found, again, gr.Button(interactive=bool(result.operators))]
+        why = without_operators(result)
+        return [found, again, gr.Button(interactive=not why), gr.Markdown(why, visible=bool(why))]
 
     def make(self, name: str, shown: str) -> str:
         """The path of a file of the shown result, made now."""

@@ -78,7 +78,7 @@ def test_counts_and_shares():
 
 def test_perplexity_tells_cost_and_recovery(result):
     assert sentences.perplexity(result) == (
-        "Dropping 5 of 30 blocks raises perplexity 26-fold, from 25.2 to 656; ghost brings it back to 78.1, "
+        "Dropping 5 of 30 layers raises perplexity 26-fold, from 25.2 to 656; ghost brings it back to 78.1, "
         "closing 66 % of the gap in log-likelihood."
     )
 
@@ -120,7 +120,7 @@ def test_perplexity_when_dropping_costs_little_or_helps(result):
         return replace(result, baseline=replace(result.baseline, pruned=pruned), runs=[])
 
     assert sentences.perplexity(after(26.0, 24.0, 28.0)).startswith(
-        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, which may be chance (paired)"
+        "Dropping 5 of 30 layers raises perplexity by 3.2 %, from 25.2 to 26.0, which may be chance (paired)"
     )
     assert "lowers perplexity by 21 %, from 25.2 to 20.0, which may" in sentences.perplexity(
         after(20.0, 18.0, 22.0)

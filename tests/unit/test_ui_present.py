@@ -75,7 +75,7 @@ def test_columns_take_their_colours_one_by_one_as_they_are_finished() -> None:
     assert "waiting for its turn" in columns[3]
     assert 'aria-busy="true"' in shown
     assert "leaves the original&#x27;s path at token 1 of 6" in columns[1]
-    assert "20 blocks share the original&#x27;s prompt" in columns[1]
+    assert "20 layers share the original&#x27;s prompt" in columns[1]
     assert 'aria-busy="true"' not in columns_of(RESULT, replace(view, result=RESULT))
 
 

@@ -16,7 +16,7 @@ FIGURES = {
     ),
     "gap_closed": Explanation(
         "Share of the gap closed",
-        "Dropping blocks opens a gap between the log-likelihood of the original and that of the pruned "
+        "Dropping layers opens a gap between the log-likelihood of the original and that of the pruned "
         "model. This is the part of it that a recovery takes back: 0 is plain dropping, 100 % the original. "
         "It is taken on log-likelihoods and not on perplexities, because these grow exponentially: going "
         "from 660 to 85 is far more than half of the way in perplexity, but not in what the model knows.",
@@ -45,7 +45,7 @@ FIGURES = {
     "window_distribution": Explanation(
         "Hard and easy windows",
         "A mean hides how differently texts fare. Here each window is one dot, so that one can see whether "
-        "dropping blocks hurts all texts alike or ruins a few: a long tail to the right means the latter.",
+        "dropping layers hurts all texts alike or ruins a few: a long tail to the right means the latter.",
         r"\mathrm{PPL}_i = \exp \mathcal L_i, \qquad "
         r"\mathcal L_i = -\frac1T \sum_{t=1}^{T} \log p(w_{i,t} \mid w_{i,<t})",
         "Box plots: Tukey 1977, *Exploratory Data Analysis*",

@@ -55,7 +55,7 @@ FIGURES = {
         "Put a part of it into the model",
         "The theory made audible: instead of looking at a part of the map, put only that part into the "
         "model, weaker or stronger, and see what perplexity it has and what it writes. At strength 0 the "
-        "blocks are plainly dropped; at 1 stands the map as fitted. A minimum beside 1 would mean that the "
+        "layers are plainly dropped; at 1 stands the map as fitted. A minimum beside 1 would mean that the "
         "fit over- or underdoes it.",
         r"W = I + \alpha M', \qquad M' \in \{M,\ S,\ A\} \text{ or a rank of it}",
         f"The map: {_GHOST}; parts and strengths: Ghostlab",

@@ -1,4 +1,4 @@
-"""Explanations of figures on the restored state: how near the first surviving block's input is."""
+"""Explanations of figures on the restored state: how near the first surviving layer's input is."""
 
 from ghostlab.plots.explained.base import Explanation
 
@@ -6,7 +6,7 @@ _MASSIVE = "Massive activations: Sun et al. (arXiv 2402.17762)"
 FIGURES = {
     "explained": Explanation(
         "Explained share of the gap",
-        "The first block behind the cut expects the state Y. Plain dropping hands it X, and the recovery "
+        "The first layer behind the cut expects the state Y. Plain dropping hands it X, and the recovery "
         "hands it something in between. This is the share of the squared distance from X to Y that the "
         "recovery covers: 0 is no better than dropping, 100 % is a perfect restoration, and less than 0 "
         "would be worse than doing nothing. A map that explains much more of the text that it was fitted on "

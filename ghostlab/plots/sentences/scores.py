@@ -25,7 +25,7 @@ def perplexity(result: RunResult) -> str:
 
 def _cost(result: RunResult) -> str:
     original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
-    dropped = f"Dropping {len(result.cut.dropped)} of {plural(result.model.layers, 'block')}"
+    dropped = f"Dropping {len(result.cut.dropped)} of {plural(result.model.layers, 'layer')}"
     if not (math.isfinite(original.value) and math.isfinite(pruned.value) and original.value > 0):
         return f"{dropped} gives a perplexity that is not a number"
     ratio = pruned.value / original.value

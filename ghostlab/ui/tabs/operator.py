@@ -17,8 +17,8 @@ from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _NONE = (
-    "**{}** puts no linear map in the place of the blocks (it drops them plainly, keeps a layer, or changes "
-    "the weights of one), so there is nothing to take apart; choose another recovery above."
+    "**{}** puts no linear map in the place of the layers (it drops them plainly, keeps one, or changes the "
+    "weights of one), so there is nothing to take apart; choose another recovery above."
 )
 
 

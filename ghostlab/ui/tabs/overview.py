@@ -31,7 +31,7 @@ _COLUMNS = {
 }
 _LEGEND = (
     "Measured on held-out text; low to high is the 95 % bootstrap interval. KL divergence and top-1 "
-    "agreement are against the original; *explained* is the share of the dropped blocks' effect on the state "
+    "agreement are against the original; *explained* is the share of the dropped layers' effect on the state "
     "that is restored; *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a column "
     "sorts."
 )
@@ -97,7 +97,7 @@ def _recovery_card(run: RecoveryRun, tone: str) -> str:
 def _saved_card(result: RunResult) -> str:
     model, dropped = result.model, len(result.cut.dropped)
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
-    stay = f"{model.layers - dropped} of {model.layers} blocks stay"
+    stay = f"{model.layers - dropped} of {model.layers} layers stay"
     note = f"{fmt.percent(share)} of {fmt.count(model.parameters)}; {stay}"
     return present.card("Parameters saved", fmt.count(model.parameters_dropped), note)
 

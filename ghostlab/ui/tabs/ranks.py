@@ -11,7 +11,7 @@ from ghostlab.plots import probes as figures
 from ghostlab.probes import FACTORS, Factor
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui import explain
+from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -41,6 +41,7 @@ def build(page: Page) -> Tab:
         start = gr.Button("Measure this rank", variant="primary", elem_id="rank-measure", min_width=140)
         many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="rank-stop", min_width=90)
+    going = shell.near("rank")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="ranks-words")
     with gr.Row():
         plots = [
@@ -64,11 +65,11 @@ def build(page: Page) -> Tab:
         trigger_mode="always_last", **quiet,
     )  # fmt: skip
     recovery.input(redraw, [page.shown, recovery], [words, *plots], **quiet)
-    controls = {"start": start, "start_sweep": many, "stop": stop, "factor": factor, "rank": rank}
+    controls = {"start": start, "start_sweep": many, "stop": stop, "progress": going}
     return Tab(
         Outputs([recovery, rank, told], _fresh),
         Outputs([words, *plots], lambda result: _measured(result, None)),
-        {**controls, "recovery": recovery},
+        {**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
 
 

@@ -15,7 +15,7 @@ from ghostlab.plots import probes as figures
 from ghostlab.probes import Probe
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, present, shell
 from ghostlab.ui.tabs.view import Outputs, Tab
 
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
@@ -52,6 +52,7 @@ def build() -> Tab:
         start = gr.Button("Put it into the model", variant="primary", elem_id="probe", min_width=140)
         sweep = gr.Button("Try all parts and strengths", elem_id="probe-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="probe-stop", min_width=90)
+    going = shell.near("probe")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="probe-words")
     plot = gr.Plot(show_label=False, label="Strength", container=False, elem_id="probe-strengths")
     table = gr.Dataframe(
@@ -72,6 +73,7 @@ def build() -> Tab:
         "start": start,
         "start_sweep": sweep,
         "stop": stop,
+        "progress": going,
         "part": part,
         "alpha": alpha,
         "rank": rank,

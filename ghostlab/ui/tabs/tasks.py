@@ -12,7 +12,7 @@ from ghostlab.evaluation.tasks import INSTALL
 from ghostlab.plots import sentences
 from ghostlab.plots import tasks as figures
 from ghostlab.results import RunResult
-from ghostlab.ui import explain
+from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 from ghostlab.ui.task_jobs import OFFERED
 from ghostlab.zeroshot import TaskInfo
@@ -48,6 +48,7 @@ def build(_: Page) -> Tab:
         )  # fmt: skip
         start = gr.Button("Ask", variant="primary", elem_id="tasks-start", min_width=90, visible=ready)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="tasks-stop", min_width=80)
+    going = shell.near("tasks", phone=True)
     words = gr.Markdown(elem_id="tasks-words", elem_classes="gl-figure-title")
     explain.what_is_this("retained")
     bars = gr.Plot(show_label=False, label="Retained performance", container=False, elem_id="tasks-retained")
@@ -57,7 +58,8 @@ def build(_: Page) -> Tab:
     )
     about = gr.Markdown(elem_id="tasks-about")
     shown = Outputs([words, bars, legend, table, about], render)
-    return Tab(Outputs(), shown, {"names": names, "limit": limit, "start": start, "stop": stop})
+    controls = {"names": names, "limit": limit, "start": start, "stop": stop, "progress": going}
+    return Tab(Outputs(), shown, controls)
 
 
 def render(result: RunResult) -> list[Any]:
