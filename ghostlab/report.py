@@ -31,8 +31,8 @@ _SCORES = (
 _RECOVERIES = (
     ("recovery", ""),
     ("gap closed", "of log-likelihood"),
-    ("explained", "held-out (fitted on)"),
-    ("relative error", "all (ordinary tokens)"),
+    ("explained", "held-out tokens (fitted on)"),
+    ("relative error", "held-out tokens (ordinary)"),
     ("ridge", ""),
     ("parameters added", ""),
 )

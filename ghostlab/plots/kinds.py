@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import interval, percent
+from ghostlab.plots.formats import interval, number, percent
 from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import Role
 from ghostlab.records import TokenClass
@@ -22,7 +22,7 @@ def by_kind(result: RunResult) -> go.Figure:
         [_bars(role, kinds) for role, kinds in rows],
         height=style.lines_height(len(rows)),
         x={"title": "kind of the predicted token (number of tokens)"},
-        y={"title": "nats per token above original"},
+        y={"title": "nats per token above the original"},
         showlegend=True,
         barmode="group",
     )
@@ -49,11 +49,11 @@ def _bars(role: Role, kinds: list[TokenClass]) -> go.Bar:
         hovertemplate=(
             f"{role.name}, %{{x}}: %{{y:.3~g}} nats more<br>log-probability against the original "
             "%{customdata[0]}<br>same favourite %{customdata[1]}, among the five %{customdata[2]}<br>"
-            "KL %{customdata[3]}<extra></extra>"
+            "KL %{customdata[3]} nats per token<extra></extra>"
         ),
     )
 
 
 def _about(kind: TokenClass) -> list[str]:
     shares = [percent(kind.top1_agreement), percent(kind.top5_agreement)]
-    return [interval(kind.shift), *shares, f"{kind.kl:.3g}"]
+    return [interval(kind.shift), *shares, number(kind.kl)]
