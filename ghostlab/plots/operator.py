@@ -18,9 +18,14 @@ _PARTS = {"symmetric": ("S", style.SYMMETRIC), "antisymmetric": ("A", style.ANTI
 _METRICS = {"frobenius": "in the weights", "activation": "on calibration<br>tokens"}
 
 
-def reports(runs: Sequence[RecoveryRun], block: int = 0) -> list[tuple[Role, OperatorReport]]:
-    """Each recovery's operator for the ``block``-th dropped block; recoveries without one are left out."""
-    rows = zip(style.roles(runs), runs, strict=True)
+def reports(
+    runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None
+) -> list[tuple[Role, OperatorReport]]:
+    """Each recovery's operator for the ``block``-th dropped block; recoveries without one are left out.
+
+    ``looks`` are the roles to draw them in; by default those of their order.
+    """
+    rows = zip(looks or style.roles(runs), runs, strict=True)
     return [(role, run.operators[block]) for role, run in rows if block < len(run.operators)]
 
 
@@ -63,7 +68,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "tickvals": _ticks(reach),
             "tickangle": 0,
         },
-        hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.2e}}<extra>{tiled}</extra>",
+        hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.3~g}}<extra>{tiled}</extra>",
     )
     return style.figure(
         [heat],
@@ -73,6 +78,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "title": "from channel",
             "scaleanchor": "x",
             "constrain": "domain",
+            "constraintoward": "top",
             "autorange": "reversed",
             "showgrid": False,
         },
@@ -199,6 +205,7 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
             "scaleanchor": "x",
             "scaleratio": 1,
             "constrain": "domain",
+            "constraintoward": "top",
             "range": _around(imaginary),
         },
         legend={"x": 0.5, "xanchor": "center"},

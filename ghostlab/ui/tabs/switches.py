@@ -20,7 +20,7 @@ from ghostlab.ui.tabs.view import Outputs, Tab
 
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
 MOST_TEXTS = 3
-_WIDTHS = ["120px", "240px", "102px", "72px", "72px", "72px", "72px", "96px"]
+_WIDTHS = ["108px", "272px", "102px", "68px", "68px", "66px", "70px", "92px"]
 _INTRO = (
     f"### {explained.title('strengths')}\n"
     "W = I + α M′: choose the part of M, its strength α and its rank. Nothing is fitted again; the altered "
