@@ -61,7 +61,7 @@ def build(_: Page) -> Tab:
     def render(result: RunResult) -> list[Any]:
         return [
             headline(result),
-            sentences.perplexity(result),
+            fmt.unbroken(sentences.perplexity(result)),
             gr.HTML(value=present.warnings(result), visible=bool(present.warnings(result))),
             perplexity.perplexity(result),
             table_of(result),

@@ -67,7 +67,7 @@ def build() -> Tab:
             return ["No recovery of this run has a map to alter.", None, None, ""]
         said = sentences.strengths(result, run) + sentences.parts(result, run)
         shown = gr.Dataframe(value=table_of(result.probes), visible=bool(result.probes))
-        return [said, figures.strengths(result, run), shown, texts_of(result)]
+        return [fmt.unbroken(said), figures.strengths(result, run), shown, texts_of(result)]
 
     controls = {
         "start": start,
