@@ -193,7 +193,7 @@ def test_boundary_sentences_compare_with_calibration_and_ordinary_tokens():
     )
     runs = [replace(run, boundary=replace(report, relative_error_ordinary=0.3))]
     assert sentences.explained(runs) == (
-        "ghost restores 62 % of what dropping takes away (55 % on ordinary tokens); "
+        "ghost restores 62 % of what dropping takes away from held-out tokens (55 % from ordinary ones); "
         "on the tokens that it was fitted on 8 points more."
     )
     assert "off by 20 % of its size, by 30 % on ordinary tokens" in sentences.relative_error(runs)
@@ -248,6 +248,12 @@ def test_symmetry_cost_in_points():
         split = replace(run.operators[0].split, explained=explained, explained_symmetric=symmetric)
         return sentences.symmetry_cost([replace(run, operators=[replace(run.operators[0], split=split)])])
 
+    for weight, apart, tokens in (
+        ("none", False, "all held-out tokens"),
+        ("relative", True, "held-out tokens behind the first, each relative to its size"),
+    ):
+        one = replace(run.operators[0], weight=weight, first_apart=apart)
+        assert f"of the gap explained ({tokens})" in sentences.symmetry_cost([replace(run, operators=[one])])
     assert "leaving the symmetric set is worth 8 points of explained gap: 62 % against 54 %" in told(
         0.62, 0.54
     )
@@ -265,7 +271,7 @@ def test_energy_split_warns_when_the_parts_cancel():
     )
     text = sentences.energy_split(replace(report, split=split))
     assert text.startswith(
-        "63 % of the map's weight energy is antisymmetric; on the data S and A together hold 43 "
+        "63 % of the map's weight energy is antisymmetric; on calibration tokens S and A together hold 43 "
     )
     assert "cancel" in text
 
@@ -286,7 +292,7 @@ def test_rank_curve_tells_the_least_sufficient_rank_and_overfitting():
     curve = RankCurve([0, 8, 32, 96], [0.0, 0.5, 0.60, 0.55], [0.0, 0.5, 0.7, 0.8])
     runs = [replace(run, operators=[replace(run.operators[0], truncated_svd=curve)])]
     assert sentences.rank_curve(runs) == (
-        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap; "
+        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap (all held-out tokens); "
         "the full rank, 96, explains 55 %, less than rank 32 with 60 %."
     )
 

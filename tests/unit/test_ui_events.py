@@ -24,6 +24,7 @@ from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
 from ghostlab.ui.tabs.panels import Choice
+from ghostlab.ui.tabs.share import without_operators
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection
@@ -74,7 +75,18 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.sidebar.run].interactive
     assert not updates[-1][page.sidebar.stop].interactive
+    assert len(page.near) == 5
+    for place in page.near:
+        assert "Done in" in updates[-1][place]
+        assert 'role="status"' not in updates[-1][place], "announced once"
     assert set(page.figures(job_id)) | set(page.words(job_id)) == plots
+
+
+def test_why_there_are_no_operators_to_save_is_said() -> None:
+    result = make_result()
+    assert "came without its matrices" in without_operators(replace(result, operators={}))
+    assert "fitted nothing" in without_operators(replace(result, operators={}, runs=[]))
+    assert without_operators(replace(result, operators={"20:25": object()})) == ""
 
 
 def test_generation_redraws_nothing(page: Events) -> None:
@@ -183,5 +195,5 @@ def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) ->
     shown = dict(zip([c.elem_id for c in outputs.components], outputs.render(result), strict=True))
     assert shown["operator-recovery"].value == "ghost"
     words, figures = operator_tab.PANELS[0].draw(result, Choice(0))
-    assert words.startswith("**refit_layer** puts no linear map in the place of the blocks")
+    assert words.startswith("**refit_layer** puts no linear map in the place of the layers")
     assert not figures[0].data
