@@ -60,6 +60,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
             for title, build in TABS.items():
                 with gr.Tab(title) as places[title]:
                     tabs[title] = build(page)
+        tabs["Compare"].parts.kept.render()
         gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
         api.expose(service)  # first, so that its names are free
         events = Events(service, controls, tabs, shell)
