@@ -106,7 +106,7 @@ def test_a_cut_that_cannot_fit_a_known_model_is_refused_before_anything_is_queue
     for model, drop, problem in (
         ("embedded", "40:50", "Block 40:50 lies outside the model. It has 30 layers, 0 to 29"),
         ("embedded", "0:30", "This drops all 30 layers. Leave at least one"),
-        (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 blocks"),
+        (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 layers"),
     ):
         with pytest.raises(CutError, match=problem):
             service.start(RunConfig(model=model, drop=drop), "ann")
