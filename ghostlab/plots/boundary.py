@@ -1,4 +1,4 @@
-"""How well each recovery restores the state that the first surviving block receives (held-out)."""
+"""How well each recovery restores the state that the first surviving layer receives (held-out)."""
 
 from __future__ import annotations
 
@@ -26,21 +26,28 @@ _SYMBOLS = {
 _SIZES = {"all tokens": 9, "ordinary tokens": 15, "calibration (fitted on)": 14}
 
 
-def reports(runs: Sequence[RecoveryRun], block: int | None) -> list[tuple[Role, BoundaryReport]]:
-    """Each recovery's report: of the ``block``-th dropped block, or over all of them when ``None``."""
-    rows = zip(style.roles(runs), runs, strict=True)
+def reports(
+    runs: Sequence[RecoveryRun], block: int | None, looks: Sequence[Role] | None = None
+) -> list[tuple[Role, BoundaryReport]]:
+    """Each recovery's report: of the ``block``-th dropped block, or over all of them when ``None``.
+
+    ``looks`` are the roles to draw them in, here and in the figures; by default those of their order.
+    """
+    rows = zip(looks or style.roles(runs), runs, strict=True)
     if block is None:
         return [(role, run.boundary) for role, run in rows]
     return [(role, run.blocks[block]) for role, run in rows if block < len(run.blocks)]
 
 
-def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
+def explained(
+    runs: Sequence[RecoveryRun], block: int | None = None, looks: Sequence[Role] | None = None
+) -> go.Figure:
     """Explained share of the gap per recovery: 0 is plain dropping, 1 is perfect.
 
     All and ordinary held-out tokens, and the calibration tokens that it was fitted on.
     """
     measures = (*_MEASURES["explained"], ("calibration (fitted on)", "explained_train"))
-    made = _dots(reports(runs, block), measures, "explained share of the gap")
+    made = _dots(reports(runs, block, looks), measures, "explained share of the gap, held-out text")
     if made.data:
         ends = style.finite(value for trace in made.data for value in trace.x)
         style.clip_low(made, -1.0)
@@ -52,7 +59,9 @@ def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figur
 
 def relative_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
     """Relative error ||Y' - Y|| / ||Y|| per recovery, all and ordinary held-out tokens."""
-    made = _dots(reports(runs, block), _MEASURES["relative_error"], "relative error ‖Y′ − Y‖ / ‖Y‖")
+    made = _dots(
+        reports(runs, block), _MEASURES["relative_error"], "relative error ‖Y′ − Y‖ / ‖Y‖, held-out text"
+    )
     made.update_xaxes(rangemode="tozero")
     return made
 
@@ -66,9 +75,10 @@ def _dots(
     traces = [trace for label, name in measures for trace in _measure(rows, label, name)]
     return style.figure(
         traces,
-        height=style.bars_height(len(rows)) + 20,
+        height=style.bars_height(len(rows)) + 60,  # on a phone the legend has a line for each measure
         x={"title": title, "tickformat": ".0%"},
         y={"autorange": "reversed", "type": "category"},
+        legend={"itemsizing": "constant", "font": {"size": 12}},
     )
 
 
@@ -99,10 +109,14 @@ def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> 
 
 
 def channel_error(
-    runs: Sequence[RecoveryRun], block: int | None = None, order: Literal["sorted", "index"] = "sorted"
+    runs: Sequence[RecoveryRun],
+    block: int | None = None,
+    order: Literal["sorted", "index"] = "sorted",
+    looks: Sequence[Role] | None = None,
 ) -> go.Figure:
     """Share of the gap left in each channel (1 is plain dropping), worst first or by channel index."""
-    rows = [(role, report.channel_error) for role, report in reports(runs, block) if report.channel_error]
+    known = reports(runs, block, looks)
+    rows = [(role, report.channel_error) for role, report in known if report.channel_error]
     if not rows:
         return style.empty("Error per channel was not recorded.")
     traces, seen = [], [error for _, errors in rows for error in errors]
@@ -116,16 +130,19 @@ def channel_error(
         traces,
         height=style.lines_height(len(rows)),
         x={"title": title},
-        y={"title": "share of the gap left", **style.log_ticks(seen)},
+        y={"title": "share of the gap left, all tokens", **style.log_ticks(seen)},
         showlegend=True,
     )
     style.guide(made, "y", 1, "plain dropping")
     return made
 
 
-def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
+def position_error(
+    runs: Sequence[RecoveryRun], block: int | None = None, looks: Sequence[Role] | None = None
+) -> go.Figure:
     """Share of the gap left at each position (1 is plain dropping); ordinary tokens alone as thin lines."""
-    rows = [(role, report) for role, report in reports(runs, block) if style.finite(report.position_error)]
+    known = reports(runs, block, looks)
+    rows = [(role, report) for role, report in known if style.finite(report.position_error)]
     if not rows:
         return style.empty("Error per position was not recorded.")
     traces, ordinary, seen = [], [], []
@@ -141,7 +158,7 @@ def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.
         [*ordinary, *traces, *keys],
         height=style.lines_height(len(rows)),
         x={"title": "position in the window"},
-        y={"title": "share of the gap left", **style.wide_axis(seen)},
+        y={"title": "share of the gap left, held-out", **style.wide_axis(seen)},
         showlegend=True,
     )
     style.guide(made, "y", 1, "plain dropping")

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.formats import count, percent, short
-from ghostlab.plots.operator import reports
+from ghostlab.plots.operator import COUNTED, reports
 from ghostlab.plots.style import Role
 from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
 
@@ -26,9 +26,12 @@ _FEW = 3
 """With more recoveries than that, curves on the calibration tokens wait for a click on their legend entry."""
 
 
-def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
+def singular_values(
+    runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None
+) -> go.Figure:
     """Singular values of each recovery's M, greatest first."""
-    rows = [(role, r.singular_values) for role, r in reports(runs, block) if style.finite(r.singular_values)]
+    known = reports(runs, block, looks)
+    rows = [(role, r.singular_values) for role, r in known if style.finite(r.singular_values)]
     if not rows:
         return style.empty(_NOTHING)
     top = max(max(values) for _, values in rows)
@@ -80,12 +83,12 @@ def rank_parameters(rank: int, channels: int, *, bias: bool = False) -> int:
     return min(2 * channels * rank, channels**2) + channels * bias
 
 
-def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
+def rank_curve(runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None) -> go.Figure:
     """Explained share of the gap against the rank kept: truncated SVD and, where known, reduced rank.
 
     Held-out; thin and dotted on the calibration tokens. The upper axis gives the parameters that a rank adds.
     """
-    rows = [(role, report) for role, report in reports(runs, block) if report.truncated_svd.ranks]
+    rows = [(role, report) for role, report in reports(runs, block, looks) if report.truncated_svd.ranks]
     if not rows:
         return style.empty(_NOTHING)
     traces = [trace for role, report in rows for trace in _curves(role, report)]
@@ -100,7 +103,7 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
         [*traces, *keys, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
         height=style.lines_height(len(rows) + 2) + 100,
         x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]},
-        y={"title": "explained share of the gap", "tickformat": ".0%", "range": _explained_range(rows)},
+        y={"title": COUNTED, "tickformat": ".0%", "range": _explained_range(rows)},
         showlegend=True,
         legend={"y": 1.24},
     )
