@@ -140,7 +140,7 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
     for query, sentence in (
         ("run=gone", "That run is no longer on this server"),
         ("atlas=gone", "That block map is no longer on this server"),
-        ("sequences=many", "sequences is 'many'"),
+        ("sequences=many", "'Sequences' is 'many'"),
     ):
         opened = page.open(visitor(query))
         assert "Example run" in opened[page.shell.source]
