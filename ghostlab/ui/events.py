@@ -65,11 +65,16 @@ class Events:
         presses.append(
             ("run", asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
         )
-        opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
-        for name, press in [*presses, ("run", opened)]:
+        for name, press in presses:
             press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
             press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
+        upload = self.share.upload
+        opened = upload.upload(
+            self.accept, [upload, shell.job], [shell.job, shell.status, *shows, *run], **QUIET
+        )
+        opened.success(None, shell.shown, None, js=address.SHOW.replace("NAME", "run"))
+        opened.success(None, None, None, js=FOLD_ON_PHONE)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
         shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
@@ -136,14 +141,22 @@ class Events:
             config = self.sidebar.read(values)
             return self._started(self.service.survey(config, lengths, request.session_hash or ""))
 
-    def accept(self, data: bytes | None) -> Update:
-        """Fill the sidebar from a file, and show its result if it holds one."""
+    def accept(self, data: bytes | None, watched: str) -> Update:
+        """Fill the sidebar from a file, and show its result if it holds one.
+
+        A job that is under way stays the watched one; of one that has ended nothing more is said.
+        """
         with told_to_user():
-            config, job_id = self.service.accept(data or b"")
-        if not job_id:
-            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+            config, opened = self.service.accept(data or b"")
         update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
-        return update | ({self.shell.job: job_id} if job_id else {})
+        view, job = (self.service.jobs.view(job_id) for job_id in (opened, watched))
+        if view is None or not isinstance(view.result, RunResult):
+            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+            return update
+        update |= self._news(view, view.result, None)
+        if job is None or job.finished:
+            update |= {self.shell.job: opened, self.shell.status: ""}
+        return update
 
     def _started(self, job_id: str) -> Update:
         status = present.progress(self.service.jobs.view(job_id))
