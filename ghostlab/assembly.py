@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 
@@ -56,34 +57,28 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
         agreement=scores.agreement,
         gap_closed=gap_closed(scores, measured.original, measured.pruned),
         blocks=list(measured.boundary[index]),
-        operators=_operators(fit, calib, measured),
+        operators=_operators(fit, calib.model, measured),
         details=details,
         warnings=list(fit.warnings),
     )
 
 
-def _operators(fit: Fit, calib: Calibration, measured: Measured) -> list[OperatorReport]:
-    """A report for each block whose place a map alone takes."""
-    train = calib.moments(fit.cut)
+def _operators(fit: Fit, model: Model, measured: Measured) -> list[OperatorReport]:
+    """A report for each block whose place a map alone takes, on tokens as its fit saw and counted them."""
     reports = []
-    for block, standin in fit.standins.items():
-        fitted = fit.blocks[block]
-        if standin.map is None or standin.layer is not None:
-            continue
+    for block, map_ in fit.maps.items():
+        fitted, data = fit.blocks[block], fit.data[block]
         ours = not fitted.first_apart
-        seen, held_out = train[block].all(first=ours), measured.moments[block].all(first=ours)
-        sample, tokenizer = measured.samples[block], calib.model.tokenizer
-        reports.append(
-            describe(
-                block,
-                standin.map,
-                seen,
-                held_out,
-                ridge=fitted.ridge or 0.0,
-                sample=sample,
-                tokenizer=tokenizer,
-            )
+        report = describe(
+            block,
+            map_,
+            data.moments().all(first=ours),
+            measured.moments[data.view].all(first=ours),
+            ridge=fitted.ridge or 0.0,
+            sample=measured.samples[block],
+            tokenizer=model.tokenizer,
         )
+        reports.append(replace(report, weight=data.weighting, first_apart=fitted.first_apart))
     return reports
 
 

@@ -62,7 +62,7 @@ class RunConfig:
     select: str | None = _setting(
         None, "Criterion", "Let this criterion choose the blocks instead of --drop: CRITERION[,option=value]."
     )
-    count: int = _setting(5, "How many blocks", "How many blocks the criterion drops.")
+    count: int = _setting(5, "How many layers", "How many layers the criterion drops.")
     recover: tuple[RecoverySpec, ...] = _setting(
         (RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
         "Recoveries",

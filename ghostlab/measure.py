@@ -15,7 +15,7 @@ from ghostlab.evaluation.scoreboard import Scoreboard
 from ghostlab.model.lm import Model
 from ghostlab.progress import Progress
 from ghostlab.records import BoundaryReport, Scores
-from ghostlab.recovery.data import state_at
+from ghostlab.recovery.data import FitData, View, state_at
 from ghostlab.recovery.fitting import Fit
 
 
@@ -27,7 +27,7 @@ class Measured:
         original, pruned: Scores of the two models that recoveries lie between.
         recovered: Scores of each fit, in order.
         boundary: For each fit, a report per block.
-        moments: Held-out moments per block.
+        moments: Held-out moments, as each fit of a map saw the calibration tokens: see ``FitData.view``.
         samples: Some held-out tokens with their states around each block.
         added: Parameters that each recovered model has more than the pruned one.
     """
@@ -36,7 +36,7 @@ class Measured:
     pruned: Scores
     recovered: Sequence[Scores]
     boundary: Sequence[Sequence[BoundaryReport]]
-    moments: dict[Block, BlockMoments]
+    moments: dict[View, BlockMoments]
     samples: dict[Block, TokenSample]
     added: Sequence[int]
 
@@ -63,19 +63,23 @@ def measure(
     distinct = list({id(variant): variant for variant in (pruned, *recovered)}.values())
     board = Scoreboard(model, distinct)
     errors = [[BoundaryErrors() for _ in cut] for _ in fits]
-    moments = {block: BlockMoments.empty(block, 1, model.width, model.device) for block in cut}
+    seen = {f.data[block].view: f.data[block] for f in fits for block in f.maps}
+    moments = {view: _empty(data) for view, data in seen.items()}
     samples = {block: TokenSample(held_out.windows.ids) for block in cut}
     # each stand-in alone, on the original's states: what it makes of one block is not to depend on others
     alone = [{block: _alone(model, f, block) for block in cut} for f in fits]
     edges = {edge for block in cut for edge in (block.start, block.stop)}
     edges |= {variant.first_change for per_block in alone for variant in per_block.values()}
+    edges |= {data.patched.first_change for data in seen.values() if data.patched is not None}
     fold = held_out.windows.fold * 0
     for batch in held_out.batches(board.boundaries | edges, progress, "Evaluating on held-out text"):
         board.add(batch, progress)
         states = batch.trace.states
+        for view, data in seen.items():
+            before = data.before(states, batch.trace)
+            moments[view].add(before, states[data.block.stop], fold[batch.rows])
         for number, block in enumerate(cut):
             before, behind = states[block.start], states[block.stop]
-            moments[block].add(before, behind, fold[batch.rows])
             samples[block].add(batch.rows, before, behind)
             for per_block, variants_alone in zip(errors, alone, strict=True):
                 variant = variants_alone[block]
@@ -96,6 +100,11 @@ def measure(
         samples,
         [variant.parameters - pruned.parameters for variant in recovered],
     )
+
+
+def _empty(data: FitData) -> BlockMoments:
+    """Held-out moments to be filled; of one fold, as nothing is fitted on them."""
+    return BlockMoments.empty(data.block, 1, data.model.width, data.model.device, data.weighting)
 
 
 def _alone(model: Model, fit: Fit, block: Block) -> Model:

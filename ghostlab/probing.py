@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ghostlab.analysis.altered import alter, needs_moments
+from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.capture import LESS_MEMORY
-from ghostlab.calibration.moments import BlockMoments
+from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
@@ -25,10 +26,12 @@ from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import Progress
 from ghostlab.records import Scores
+from ghostlab.recovery.fitting import fit_data
+from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.workbench import Workbench
 
-Seen = dict[Block, BlockMoments]
+Seen = dict[Block, Moments]
 
 
 def probe(
@@ -63,7 +66,10 @@ def probe(
         model = bench.model(config, progress.part(0.0, 0.1))
         cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
         by_data = any(needs_moments(map_, how) for map_ in _affine(maps) for how in asked)
-        seen = _seen(bench, config, model, cut, progress.part(0.1, 0.3)) if by_data else {}
+        seen: Seen = {}
+        if by_data:
+            calib = bench.calibration(config, model, bench.text(config.text, progress.part(0.1, 0.12)))
+            seen = fitted_on(calib, config, label, maps, progress.part(0.12, 0.3))
         pruned = model.without(cut)
         variants = [model.without(cut, _altered(maps, how, seen)) for how in asked]
         scores = _scores(bench, config, model, variants, progress.part(0.3 if by_data else 0.1, 0.8))
@@ -113,15 +119,30 @@ def _altered(maps: dict[Block, StandIn], how: Alteration, seen: Seen) -> dict[Bl
     made: dict[Block, StandIn] = {}
     for block, standin in maps.items():
         assert standin.map is not None
-        moments = seen[block].all(first=standin.map.first is None) if seen else None
-        made[block] = replace(standin, map=alter(standin.map, how, moments))
+        made[block] = replace(standin, map=alter(standin.map, how, seen.get(block)))
     return made
 
 
-def _seen(bench: Workbench, config: RunConfig, model: Model, cut: Cut, progress: Progress) -> Seen:
-    """What the maps were fitted on; at hand if the run was made a short while ago."""
-    text = bench.text(config.text, progress.part(0.0, 0.1))
-    return bench.calibration(config, model, text).moments(cut, progress.part(0.1, 1.0))
+def fitted_on(
+    calib: Calibration, config: RunConfig, label: str, maps: dict[Block, StandIn], progress: Progress
+) -> Seen:
+    """Moments of the tokens that each map was fitted on, as its fit saw and counted them.
+
+    Args:
+        calib: The run's calibration; its states are at hand if the run was made a short while ago.
+        config: The run's configuration.
+        label: The recovery.
+        maps: Its stand-ins, each a map alone.
+        progress: Told about passes; obeyed when stopped.
+    """
+    cut = Cut(tuple(maps))
+    (spec,) = (s for s in resolve(config.recover, config.rank, config.ridge) if s.label == label)
+    seen: Seen = {}
+    for block, step in zip(maps, progress.shares(len(maps)), strict=True):
+        data = fit_data(calib, cut, block, spec, maps, order=config.order, progress=step)
+        map_ = maps[block].map
+        seen[block] = data.moments().all(first=map_ is None or map_.first is None)
+    return seen
 
 
 def _scores(

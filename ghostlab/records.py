@@ -146,6 +146,10 @@ class OperatorReport:
     plane: StatePlane | None = None
     notes: list[str] = field(default_factory=list)
     """What was left out or estimated, and why."""
+    weight: str = "none"
+    """How tokens counted, in the fit and in every share and error above."""
+    first_apart: bool = False
+    """Whether first tokens are not among them."""
 
 
 @dataclass(frozen=True)

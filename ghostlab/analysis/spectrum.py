@@ -52,13 +52,15 @@ def _curve(
     """Explained share of M_r = sum_{i<=r} d_i u_i', columns of ``down`` and orthonormal ``up`` [C, r].
 
     The error at rank r is t - sum_{i<=r} (2 d_i'R u_i - d_i'G d_i): one product gives the whole curve. With a
-    bias, X and D are first taken about the training mean, where the bias of each rank is zero. Where not all
-    directions are given, the last point is that of M itself, ``whole``.
+    bias b, that of M_r is b + m (M - M_r) with m the mean of X in training, so that X is taken about m and D
+    about m M + b, where the bias of each rank is zero. Where not all directions are given, the last point is
+    that of M itself, ``whole``.
     """
-    x, change = train.x / train.count, train.change / train.count
     gaps = (train.total, held_out.total)
     if bias is not None:
-        train, held_out = train.about(x, change), held_out.about(x, change)
+        mean = train.x / train.count
+        change = mean @ whole + bias
+        train, held_out = train.about(mean, change), held_out.about(mean, change)
     ranks, partial = thin(down.shape[1]), down.shape[1] < len(whole)
     at = torch.tensor(ranks, device=down.device)
     shares = []

@@ -105,7 +105,8 @@ def by_window(one: Side, other: Side) -> go.Figure:
         return style.empty("They were not measured on the same windows.")
     shifts = np.subtract(one.run.window_nll, other.run.window_nll)
     role = _looks(one, other)[0]
-    return windows.shifts_figure([(role, shifts)], f"nats per token above {other.name}", other.name)
+    title = f"nats per token, difference to {other.name}<br>(left of 0: {one.name} is better)"
+    return windows.shifts_figure([(role, shifts)], title, other.name)
 
 
 def _windows(one: Side, other: Side) -> str:

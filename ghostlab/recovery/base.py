@@ -48,11 +48,6 @@ WEIGHTED: Mapping[str, Option] = {"weight": WEIGHT}
 LEAST_SQUARES: Mapping[str, Option] = {**LOW_RANK, "ridge": RIDGE, **WEIGHTED}
 
 
-def weighting(spec: RecoverySpec, default: Weighting = "none") -> Weighting:
-    """How tokens count, by the option ``weight``."""
-    return cast("Weighting", spec.option("weight", default))
-
-
 @dataclass(frozen=True)
 class Method:
     """One entry of the registry.
@@ -78,6 +73,12 @@ class Method:
     fit: Callable[[FitData, RecoverySpec], BlockFit]
     adds: str = "C²"
     options: Mapping[str, Option] = field(default_factory=dict)
+
+    def weighting(self, spec: RecoverySpec) -> Weighting:
+        """How tokens count in this fit: by the option ``weight``, whose first choice is the default."""
+        if "weight" not in self.options:
+            return "none"
+        return cast("Weighting", spec.option("weight", self.options["weight"].choices[0]))
 
     def check(self, spec: RecoverySpec) -> None:
         """Raise ConfigError if the spec asks for what this method does not have."""

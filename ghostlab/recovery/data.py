@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from torch import Tensor
 
@@ -13,6 +13,9 @@ from ghostlab.cut import Block
 from ghostlab.model.decoder import Trace
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
+
+View = tuple[Block, Weighting, int | None]
+"""A block, how tokens count, and which patched model the states before it are of, if any."""
 
 
 class FitData:
@@ -25,15 +28,23 @@ class FitData:
             states up to the start of the block are its states (*sequential* fit), else the original's
             (*parallel*). States behind the start, which are targets, are always the original's.
         progress: Told about passes; obeyed when it is stopped.
+        weighting: How tokens count.
     """
 
     def __init__(
-        self, calib: Calibration, block: Block, patched: Model | None = None, progress: Progress = SILENT
+        self,
+        calib: Calibration,
+        block: Block,
+        patched: Model | None = None,
+        progress: Progress = SILENT,
+        *,
+        weighting: Weighting = "none",
     ) -> None:
         self.calib = calib
         self.block = block
         self.patched = patched
         self.progress = progress
+        self.weighting = weighting
         self._own: dict[Weighting, BlockMoments] = {}
 
     @property
@@ -41,8 +52,12 @@ class FitData:
         """The original model."""
         return self.calib.model
 
-    def moments(self, weighting: Weighting = "none") -> BlockMoments:
-        """Moments of the state before the block and of the change to the original's state behind it."""
+    def moments(self, weighting: Weighting | None = None) -> BlockMoments:
+        """Moments of the state before the block and of the change to the original's state behind it.
+
+        Tokens count as in the fit unless ``weighting`` says otherwise.
+        """
+        weighting = weighting or self.weighting
         if self.patched is None:
             return self.calib.moments([self.block], self.progress, weighting=weighting)[self.block]
         if weighting not in self._own:
@@ -51,6 +66,23 @@ class FitData:
                 moments.add(states[self.block.start], states[self.block.stop], self.calib.windows.fold[rows])
             self._own[weighting] = moments
         return self._own[weighting]
+
+    @property
+    def view(self) -> View:
+        """The same for two fits of a block that look at the same tokens in the same way."""
+        return self.block, self.weighting, None if self.patched is None else id(self.patched)
+
+    def before(self, states: Mapping[int, Tensor], trace: Trace) -> Tensor:
+        """The state before the block as this fit sees it, [B, T, C].
+
+        Args:
+            states: The original's on any text, at the block's start and where ``patched`` parts from it.
+            trace: The original's calls.
+        """
+        start = self.block.start
+        if self.patched is None:
+            return states[start]
+        return state_at(self.patched, start, states[self.patched.first_change], trace)
 
     def batches(self, boundaries: Collection[int]) -> Iterator[StateBatch]:
         """Windows and their states [B, T, C] at ``boundaries``, batch by batch."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ghostlab.model.standin import AffineMap
-from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, weighting
+from ghostlab.recovery.base import WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import block_fit
 from ghostlab.recovery.scaling import ratio
@@ -12,7 +12,7 @@ from ghostlab.spec import RecoverySpec
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """d_c - 1 = <x_c, D_c> / <x_c, x_c>."""
-    moments = data.moments(weighting(spec)).all()
+    moments = data.moments().all()
     return block_fit(data, AffineMap(diagonal=ratio(moments.cross.diagonal(), moments.gram.diagonal(), 0.0)))
 
 

@@ -12,7 +12,7 @@ from ghostlab.cut import Block, Cut
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.model.restore import restore
-from ghostlab.model.standin import StandIn
+from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.progress import SILENT, Progress
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
@@ -28,6 +28,8 @@ class Fit:
     spec: RecoverySpec
     cut: Cut
     blocks: Mapping[Block, BlockFit]
+    data: Mapping[Block, FitData]
+    """What each block was fitted on."""
     notes: tuple[str, ...] = ()
     """What the user should know about the calibration it was fitted on."""
 
@@ -40,6 +42,12 @@ class Fit:
     def standins(self) -> dict[Block, StandIn]:
         """What to insert, by block."""
         return {block: fit.standin for block, fit in self.blocks.items() if fit.standin is not None}
+
+    @property
+    def maps(self) -> dict[Block, AffineMap]:
+        """The maps that take the place of a block alone, beside no layer."""
+        alone = {block: standin.map for block, standin in self.standins.items() if standin.layer is None}
+        return {block: map_ for block, map_ in alone.items() if map_ is not None}
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -78,16 +86,40 @@ def fit(
     (spec,) = resolve([asked], rank, ridge)
     entry = find_method(spec.method)
     blocks: dict[Block, BlockFit] = {}
+    data: dict[Block, FitData] = {}
+    found = Fit(spec, cut, blocks, data, _rounding(calib))  # grows with each block
     share = 1 / len(cut)
     for number, block in enumerate(cut):
         step = progress.part(number * share, (number + 1) * share)
         step.at(0.0, f"Fitting {entry.title}")
-        patched = None
-        if order == "sequential" and number:
-            done = {b: f.standin for b, f in blocks.items() if f.standin is not None}
-            patched = calib.model.without(Cut(cut.blocks[:number]), done)
-        blocks[block] = entry.fit(FitData(calib, block, patched, step), spec)
-    return Fit(spec, cut, blocks, _rounding(calib))
+        data[block] = fit_data(calib, cut, block, spec, found.standins, order=order, progress=step)
+        blocks[block] = entry.fit(data[block], spec)
+    return found
+
+
+def fit_data(
+    calib: Calibration,
+    cut: Cut,
+    block: Block,
+    spec: RecoverySpec,
+    standins: Mapping[Block, StandIn],
+    *,
+    order: FitOrder,
+    progress: Progress = SILENT,
+) -> FitData:
+    """What the stand-in of ``block`` is fitted on: the states before it, and how tokens count.
+
+    Args:
+        calib, cut, order, progress: As :func:`fit` takes them.
+        block: A block of the cut.
+        spec: The recovery.
+        standins: What takes the place of the blocks before it; only a sequential fit looks at them.
+    """
+    earlier = tuple(other for other in cut if other.stop <= block.start)
+    patched = None
+    if order == "sequential" and earlier:
+        patched = calib.model.without(Cut(earlier), {b: standins[b] for b in earlier if b in standins})
+    return FitData(calib, block, patched, progress, weighting=find_method(spec.method).weighting(spec))
 
 
 def _rounding(calib: Calibration) -> tuple[str, ...]:

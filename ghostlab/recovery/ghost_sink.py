@@ -3,7 +3,8 @@
 The first token of a sequence often carries activations a hundred times those of any other ("attention sink",
 arXiv 2402.17762). If the layer where they arise is dropped, no linear map can create them for one token
 without tearing the others. Which token is first is known at run time, so it gets an offset of its own and the
-map is fitted to the rest, as a relative error: tokens count by 1 / mean-square(y).
+map is fitted to the rest, as a relative error: tokens count by 1 / mean-square(y), because the few massive
+ones that are not first would decide the ridge alone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method, weighting
+from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.hadamard import rotation
 from ghostlab.recovery.linear import fit_matrix
@@ -12,7 +12,7 @@ from ghostlab.spec import RecoverySpec
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """M = Q diag(d) Q', d_k = <XQ_k, DQ_k> / ||XQ_k||^2."""
-    seen = data.moments(weighting(spec)).all()
+    seen = data.moments().all()
     turn, made = rotation(seen.width)
     turn = turn.to(seen.gram.device)
     along, power = (((matrix @ turn) * turn).sum(0) for matrix in (seen.cross, seen.gram))

@@ -43,7 +43,7 @@ def fit_kept_layer(data: FitData, spec: RecoverySpec, *, beside: bool) -> BlockF
     setup = Setup(
         places=find_projections(data.model),
         beside=beside,
-        weighted=spec.option("weight", "relative") == "relative",
+        weighted=data.weighting == "relative",
         ridge=spec.ridge,
         attention=spec.option("attention", "joint"),
     )

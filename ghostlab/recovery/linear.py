@@ -11,7 +11,7 @@ from torch import Tensor
 from ghostlab.calibration.moments import BlockMoments, Moments, total
 from ghostlab.calibration.solve import Ridge, choose_ridge, solve
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.recovery.base import BlockFit, weighting
+from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.lowrank import Factors, factor
 from ghostlab.spec import RecoverySpec
@@ -35,10 +35,8 @@ def fit_linear(data: FitData, spec: RecoverySpec, *, bias: bool, first_apart: bo
         spec: Options of :data:`~ghostlab.recovery.base.LEAST_SQUARES`.
         bias: Whether there is a b.
         first_apart: Fit on all tokens but the first of each window; those get their own mean change.
-            Tokens then count by the inverse of their mean square unless the spec says otherwise: the few
-            massive ones that are not first would decide the ridge alone.
     """
-    moments = data.moments(weighting(spec, "relative" if first_apart else "none"))
+    moments = data.moments()
     found = least_squares(moments.folds(first=not first_apart), spec, bias=bias)
     fitted = AffineMap(
         None if found.factors else found.matrix,
@@ -125,7 +123,7 @@ def block_fit(
     return BlockFit(
         StandIn(fitted),
         ridge=ridge.relative if ridge else None,
-        explained_train=explained(data.moments(), fitted),
+        explained_train=explained(data.moments("none"), fitted),
         first_apart=first_apart,
         details={**curve, **(details or {})},
         warnings=(

@@ -18,7 +18,7 @@ from ghostlab.calibration.moments import BlockMoments, Moments, total
 from ghostlab.calibration.solve import choose_ridge, solve
 from ghostlab.cut import Block
 from ghostlab.model.standin import AffineMap
-from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, Option, weighting
+from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import LinearFit, block_fit, least_squares
 from ghostlab.recovery.lowrank import Factors, factor
@@ -70,13 +70,13 @@ def merge(adapters: Sequence[Adapter]) -> Adapter:
 
 
 def _fit_layer(data: FitData, layer: int, spec: RecoverySpec) -> LinearFit:
-    folds = _layer_moments(data, layer, spec).folds()
+    folds = _layer_moments(data, layer).folds()
     if spec.option("bias", "free") == "free":
         return least_squares(folds, spec, bias=True, factoring="truncated_svd")
     return _penalised(folds, spec)
 
 
-def _layer_moments(data: FitData, layer: int, spec: RecoverySpec) -> BlockMoments:
+def _layer_moments(data: FitData, layer: int) -> BlockMoments:
     """Moments of one layer; collected for one layer at a time and not kept, to bound memory."""
     block = data.block
     share = 1 / len(range(block.start, block.stop))
@@ -87,7 +87,7 @@ def _layer_moments(data: FitData, layer: int, spec: RecoverySpec) -> BlockMoment
         data.patched if layer == block.start else None,  # behind the start, states are the original's
         data.progress.part(done, done + share),
     )
-    moments = data.calib.empty_moments(step.block, weighting(spec))
+    moments = data.calib.empty_moments(step.block, data.weighting)
     for rows, states in step.batches({layer, layer + 1}):
         moments.add(states[layer], states[layer + 1], data.calib.windows.fold[rows])
     return moments

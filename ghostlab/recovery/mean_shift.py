@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ghostlab.model.standin import AffineMap
-from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, weighting
+from ghostlab.recovery.base import WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import block_fit
 from ghostlab.spec import RecoverySpec
@@ -11,7 +11,7 @@ from ghostlab.spec import RecoverySpec
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """b = mean(D): the least-squares fit with M = 0."""
-    moments = data.moments(weighting(spec)).all()
+    moments = data.moments().all()
     return block_fit(data, AffineMap(bias=moments.change / moments.count))
 
 

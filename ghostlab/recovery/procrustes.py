@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method, weighting
+from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import fit_matrix
 from ghostlab.spec import RecoverySpec
@@ -12,7 +12,7 @@ from ghostlab.spec import RecoverySpec
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """W = a U V' from X'Y = G + R = U S V', a = tr S / tr G; M = W - I."""
-    seen = data.moments(weighting(spec)).all()
+    seen = data.moments().all()
     left, values, right = torch.linalg.svd(seen.gram + seen.cross)
     power = float(seen.gram.trace())
     alpha = float(values.sum()) / power if power else 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ghostlab.calibration.moments import total
 from ghostlab.calibration.solve import choose_ridge, solve
-from ghostlab.recovery.base import RIDGE, WEIGHTED, BlockFit, Method, weighting
+from ghostlab.recovery.base import RIDGE, WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import scarcity
 from ghostlab.recovery.merged_mlp import MlpBefore, explained
@@ -14,7 +14,7 @@ from ghostlab.spec import RecoverySpec
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """T = I + (M'M + ridge I)^-1 M'D; ``ridge=0`` is as published."""
     before = MlpBefore(data, "replaceme_ls")
-    folds, plain = before.moments(weighting(spec), data.progress)
+    folds, plain = before.moments(data.weighting, data.progress)
     ridge = choose_ridge(spec.ridge, folds, centre=False)
     seen = total(folds)
     change = solve(seen.gram, seen.cross, ridge.added)

@@ -10,7 +10,7 @@ import torch
 from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
 from ghostlab.model.standin import AffineMap
-from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, Option, weighting
+from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import block_fit
 from ghostlab.recovery.scaling import ratio
@@ -30,19 +30,19 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
         ConfigError: If a weight is asked for with an estimator that is not least squares.
     """
     estimator = spec.option("estimator", "ls")
-    if estimator != "ls" and weighting(spec) != "none":
+    if estimator != "ls" and data.weighting != "none":
         raise ConfigError(
             f"Estimator '{estimator}' weighs all tokens alike.", "Use estimator=ls with weight=relative."
         )
-    excess = _least_squares(data, spec) if estimator == "ls" else _norms(data, estimator) - 1
+    excess = _least_squares(data) if estimator == "ls" else _norms(data, estimator) - 1
     diagonal = torch.full_like(data.moments().all().x, excess)  # on the moments' device
     details = {"estimator": estimator, "alpha": 1 + excess}
     return block_fit(data, AffineMap(diagonal=diagonal), details=details)
 
 
-def _least_squares(data: FitData, spec: RecoverySpec) -> float:
+def _least_squares(data: FitData) -> float:
     """a - 1 = <X, D> / <X, X>."""
-    moments = data.moments(weighting(spec)).all()
+    moments = data.moments().all()
     power = float(moments.gram.trace())
     return float(moments.cross.trace()) / power if power else 0.0
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import Moments, total
 from ghostlab.calibration.solve import RELATIVE_RIDGES, choose_ridge
-from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, weighting
+from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import fit_matrix
 from ghostlab.spec import RecoverySpec
@@ -15,7 +15,7 @@ from ghostlab.spec import RecoverySpec
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """The symmetric M of least error, with a ridge validated for symmetric maps."""
-    folds = data.moments(weighting(spec)).folds()
+    folds = data.moments().folds()
     ridge = choose_ridge(spec.ridge, folds, centre=False, errors=held_out_errors)
     seen = total(folds)
     return fit_matrix(data, spec, best_symmetric(seen.gram, seen.cross, ridge.added), seen, ridge)

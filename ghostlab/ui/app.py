@@ -53,6 +53,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
                 '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
             ),
             status=gr.HTML(elem_id="status"),
+            where=gr.Textbox("", visible=False, label="Address"),
         )
         page = Page(shell.shown, service.result)
         tabs, places = {}, {}

@@ -22,6 +22,7 @@ class GivenData(FitData):
         count, length, width = before.shape
         self.block = Block(1, 2)
         self.patched = None
+        self.weighting: Weighting = "none"
         self.progress = SILENT
         self.given = {1: before, 2: behind}
         self.fold = torch.arange(count) * folds // count
@@ -30,8 +31,9 @@ class GivenData(FitData):
         self.calib: Any = SimpleNamespace(tokens=count * length, windows=SimpleNamespace(fold=self.fold))
         self.width = width
 
-    def moments(self, weighting: Weighting = "none") -> BlockMoments:
-        collected = BlockMoments.empty(self.block, self.folds, self.width, weighting=weighting)
+    def moments(self, weighting: Weighting | None = None) -> BlockMoments:
+        counted = weighting or self.weighting
+        collected = BlockMoments.empty(self.block, self.folds, self.width, weighting=counted)
         for rows, states in self.batches({1, 2}):
             collected.add(states[1], states[2], self.fold[rows])
         return collected

@@ -95,7 +95,7 @@ def test_a_value_of_the_wrong_kind_is_refused_in_a_sentence(values: dict[str, ob
         ({"sequences": 0}, "'Sequences' is 0. It must be at least 1."),
         ({"length": 7}, "at least 8"),
         ({"held_out": 0}, "'Held-out' is 0"),
-        ({"count": 0}, "'How many blocks' is 0"),
+        ({"count": 0}, "'How many layers' is 0"),
         ({"new_tokens": -1}, "'New tokens' is -1"),
         ({"batch": 0}, "Batch"),
         ({"seed": -1}, "Seed"),

@@ -87,7 +87,7 @@ def test_counts_and_shares():
 
 def test_perplexity_tells_cost_and_recovery(result):
     assert sentences.perplexity(result) == (
-        "Dropping 5 of 30 blocks raises perplexity 26-fold, from 25.2 to 656; ghost brings it back to 78.1, "
+        "Dropping 5 of 30 layers raises perplexity 26-fold, from 25.2 to 656; ghost brings it back to 78.1, "
         "closing 66 % of the gap in log-likelihood."
     )
 
@@ -129,7 +129,7 @@ def test_perplexity_when_dropping_costs_little_or_helps(result):
         return replace(result, baseline=replace(result.baseline, pruned=pruned), runs=[])
 
     assert sentences.perplexity(after(26.0, 24.0, 28.0)).startswith(
-        "Dropping 5 of 30 blocks raises perplexity by 3.2 %, from 25.2 to 26.0, which may be chance (paired)"
+        "Dropping 5 of 30 layers raises perplexity by 3.2 %, from 25.2 to 26.0, which may be chance (paired)"
     )
     assert "lowers perplexity by 21 %, from 25.2 to 20.0, which may" in sentences.perplexity(
         after(20.0, 18.0, 22.0)
@@ -235,7 +235,7 @@ def test_boundary_sentences_compare_with_calibration_and_ordinary_tokens():
     )
     runs = [replace(run, boundary=replace(report, relative_error_ordinary=0.3))]
     assert sentences.explained(runs) == (
-        "ghost restores 62 % of what dropping takes away (55 % on ordinary tokens); "
+        "ghost restores 62 % of what dropping takes away from held-out tokens (55 % from ordinary ones); "
         "on the tokens that it was fitted on 8 points more."
     )
     assert "off by 20 % of its size, by 30 % on ordinary tokens" in sentences.relative_error(runs)
@@ -290,6 +290,12 @@ def test_symmetry_cost_in_points():
         split = replace(run.operators[0].split, explained=explained, explained_symmetric=symmetric)
         return sentences.symmetry_cost([replace(run, operators=[replace(run.operators[0], split=split)])])
 
+    for weight, apart, tokens in (
+        ("none", False, "all held-out tokens"),
+        ("relative", True, "held-out tokens behind the first, each relative to its size"),
+    ):
+        one = replace(run.operators[0], weight=weight, first_apart=apart)
+        assert f"of the gap explained ({tokens})" in sentences.symmetry_cost([replace(run, operators=[one])])
     assert "leaving the symmetric set is worth 8 points of explained gap: 62 % against 54 %" in told(
         0.62, 0.54
     )
@@ -307,7 +313,7 @@ def test_energy_split_warns_when_the_parts_cancel():
     )
     text = sentences.energy_split(replace(report, split=split))
     assert text.startswith(
-        "63 % of the map's weight energy is antisymmetric; on the data S and A together hold 43 "
+        "63 % of the map's weight energy is antisymmetric; on calibration tokens S and A together hold 43 "
     )
     assert "cancel" in text
 
@@ -328,7 +334,7 @@ def test_rank_curve_tells_the_least_sufficient_rank_and_overfitting():
     curve = RankCurve([0, 8, 32, 96], [0.0, 0.5, 0.60, 0.55], [0.0, 0.5, 0.7, 0.8])
     runs = [replace(run, operators=[replace(run.operators[0], truncated_svd=curve)])]
     assert sentences.rank_curve(runs) == (
-        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap; "
+        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap (all held-out tokens); "
         "the full rank, 96, explains 55 %, less than rank 32 with 60 %."
     )
 

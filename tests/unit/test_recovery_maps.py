@@ -48,6 +48,7 @@ def tokens(given: GivenData, weight: str = "none") -> tuple[torch.Tensor, torch.
 
 def run(data: FitData, text: str) -> BlockFit:
     (spec,) = resolve([RecoverySpec.parse(text)])
+    data.weighting = METHODS[spec.method].weighting(spec)
     return METHODS[spec.method].fit(data, spec)
 
 
