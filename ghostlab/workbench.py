@@ -150,6 +150,7 @@ class Workbench:
                 f"All {windows.count:,} held-out sequences of {windows.length} tokens, with those to fit on, "
                 f"are {tokens:,} tokens; this host allows {allowed:,}.",
                 "Give a number of held-out sequences.",
+                "held_out",
             )
 
 
