@@ -6,10 +6,14 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from ghostlab.comparison import sides
+from ghostlab.comparison import best_first
+from ghostlab.comparison import sides as compared
 from ghostlab.plots import formats, sentences
+from ghostlab.plots.formats import percent
+from ghostlab.plots.sentences import sides
 from ghostlab.records import Metric, RankCurve
 from tests.helpers.results import make_result, with_selection
 
@@ -153,7 +157,7 @@ def test_windows_count_the_wins():
 
 def test_a_difference_is_real_chance_or_cannot_be_told():
     result = make_result()
-    _, ghost, affine = sides(result)
+    _, ghost, affine = compared(result)
     nll = ghost.run.window_nll
 
     def against(shifts):
@@ -170,10 +174,48 @@ def test_a_difference_is_real_chance_or_cannot_be_told():
     ):
         assert "that may be chance" in sentences.verdict(*ends)
     assert sentences.verdict(ghost, ghost) == "ghost and ghost score the same on every window."
-    other = sides(make_result(seed=3))[1]
+    other = compared(make_result(seed=3))[1]
     text = sentences.verdict(ghost, other)
     assert "not measured on the same windows" in text
     assert "but not the same ones" in text
+
+
+def test_sentences_on_two_sides_speak_of_both():
+    """With the figures of each, in their order; what plain dropping lacks is said by definition."""
+    pruned, ghost, affine = compared(make_result())
+    for one, other in ((ghost, affine), (affine, ghost), (pruned, ghost)):
+        for told in (getattr(sides, name)(one, other) for name in sides.__all__):
+            assert one.name in told, told
+            assert other.name in told, told
+    shares = [percent(side.run.boundary.explained) for side in (ghost, affine)]
+    assert (
+        f"ghost restores {shares[0]} of what dropping takes away and affine {shares[1]};"
+        in sides.explained(ghost, affine)
+    )
+    assert "pruned leaves all of it and ghost" in sides.position_error(pruned, ghost)
+    assert sides.singular_values(pruned, ghost).endswith("with ghost; pruned has no fitted map.")
+    wins = np.less(ghost.run.boundary.channel_error, affine.run.boundary.channel_error).sum()
+    assert f"ghost leaves less in {wins} of 96 channels" in sides.channel_error(ghost, affine)
+    curve = RankCurve([1, 2, 4, 8], [0.1, 0.5, 0.68, 0.7], [0.1, 0.5, 0.7, 0.8])
+    operator = replace(ghost.run.operators[0], truncated_svd=curve)
+    steep = replace(ghost, run=replace(ghost.run, operators=[operator]))
+    assert "4 of 8 (68 % of the gap explained) with ghost" in sides.rank_curve(steep, affine)
+    elsewhere = replace(compared(make_result(seed=2))[1], name="other")
+    assert "of its original, other at" in sides.perplexity(ghost, elsewhere)
+
+
+def test_the_best_is_the_same_in_every_sentence():
+    """Fewest bits per byte, wherever it is asked; what is not finite is never the best."""
+    result = make_result()
+    first, second = result.runs
+    lost = replace(first, label="lost", bits_per_byte=Metric(math.nan, math.nan, math.nan))
+    for runs in ([lost, first, second], [second, lost, first]):
+        assert [run.label for run in best_first(runs, lambda run: run)] == ["ghost", "affine"]
+        shown = replace(result, runs=runs)
+        assert "; ghost brings it back to" in sentences.perplexity(shown)
+        assert "; ghost leaves" in sentences.by_position(shown)
+        assert sentences.window_differences(shown).startswith("ghost needs")
+        assert "; ghost still loses most" in sentences.by_kind(shown)
 
 
 def test_windows_spread_from_easy_to_hard():

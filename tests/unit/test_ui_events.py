@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 import pytest
 
+from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
+from ghostlab.ui import address, picks, sidebar
 from ghostlab.ui import events as events_module
-from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
@@ -39,7 +41,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
     service = Service(Settings(), FakeLab(), make_result().save(tmp_path / "example"))
     with gr.Blocks():
         bar = sidebar.build(Settings())
-        shell = Shell(*(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status")))
+        shell = Shell(
+            *(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status", "where"))
+        )
         tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
         made = Events(service, bar, tabs, shell)
     made.operator = tabs["Operator"]  # type: ignore[attr-defined]
@@ -48,7 +52,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
 
 
 def visitor(query: str = "") -> Any:
-    pairs = [tuple(part.split("=")) for part in query.split("&") if part]
+    pairs = parse_qsl(query)
     return SimpleNamespace(session_hash="ann", query_params=SimpleNamespace(multi_items=lambda: pairs))
 
 
@@ -157,6 +161,19 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
         opened = page.open(visitor(query))
         assert "Example run" in opened[page.shell.source]
         assert sentence in page.told[-1]  # type: ignore[attr-defined]
+
+
+def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> None:
+    job_id = page.service.start(RunConfig(drop="3:5", sequences=9), "ann")
+    followed(page, job_id, "")
+    query = address.of(page.service, job_id)
+    assert page.open(visitor(query))[page.shell.job] == job_id
+    elsewhere = page.open(visitor(query.replace(job_id, "gone")))
+    assert elsewhere[page.shell.job] == ""
+    assert "settings are in the sidebar" in page.told[-1]  # type: ignore[attr-defined]
+    assert elsewhere[page.sidebar.controls["drop"]] == "3:5"
+    assert elsewhere[page.sidebar.controls["sequences"]] == 9
+    assert address.of(page.service, "gone") == ""
 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:

@@ -32,8 +32,8 @@ _COLUMNS = {
 _LEGEND = (
     "Measured on held-out text; low to high is the 95 % bootstrap interval. KL (nats per token) and top-1 "
     "agreement are against the original; *explained* is the share of the dropped layers' effect on the state "
-    "that is restored, over all held-out tokens; *added* counts the operator's parameters. The menu "
-    "\N{VERTICAL ELLIPSIS} of a column sorts."
+    "that is restored, over all held-out tokens; *added* counts parameters beyond the pruned model's. The "
+    "menu \N{VERTICAL ELLIPSIS} of a column sorts."
 )
 _WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
 _SHARES = ["Top-1", "Gap closed", "Explained"]
