@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ghostlab.errors import ResultError
@@ -87,7 +88,8 @@ def _report(result: RunResult, path: Path) -> None:
 
 
 def _json(result: RunResult, path: Path) -> None:
-    path.write_text(json.dumps(result.to_dict(), allow_nan=False), encoding="utf-8")
+    with _saved(result, path.parent) as folder:
+        (folder / RESULT_FILE).replace(path)
 
 
 def _operators(result: RunResult, path: Path) -> None:
@@ -95,9 +97,15 @@ def _operators(result: RunResult, path: Path) -> None:
         raise ResultError(
             "This result was stored without its operators.", "Press Run to fit them again, then download."
         )
-    from safetensors.torch import save_file
+    with _saved(result, path.parent) as folder:
+        (folder / OPERATOR_FILE).replace(path)
 
-    save_file({name: tensor.contiguous() for name, tensor in result.operators.items()}, path)
+
+@contextmanager
+def _saved(result: RunResult, place: Path) -> Iterator[Path]:
+    """The result as ``--out`` stores it, operators and their checksum included, in a folder that passes."""
+    with TemporaryDirectory(dir=place) as name:
+        yield result.save(name)
 
 
 def _tables(result: RunResult, path: Path) -> None:
@@ -111,13 +119,11 @@ def _add_tables(result: RunResult, archive: zipfile.ZipFile) -> None:
 
 
 def _everything(result: RunResult, path: Path) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, _saved(result, path.parent) as folder:
         archive.writestr("README.txt", _README.format(command=result.config.to_command()))
-        for name in ("report.html", RESULT_FILE, *([OPERATOR_FILE] if result.operators else [])):
-            part = path.with_name(name)
-            FILES[name](result, part)
-            archive.write(part, name)
-            part.unlink()
+        _report(result, folder / "report.html")
+        for part in sorted(folder.iterdir()):
+            archive.write(part, part.name)
         _add_tables(result, archive)
 
 

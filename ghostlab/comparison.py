@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import nan
-from typing import TYPE_CHECKING, Any, Literal
+from math import isfinite, nan
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -14,15 +14,13 @@ from ghostlab.records import BoundaryReport, Metric, RecoveryRun
 from ghostlab.resampling import Array, difference, paired
 from ghostlab.results import RunResult
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 FEWEST_WINDOWS = 5
 """A bootstrap of fewer windows says nothing about chance."""
 SAME = 0.05
 """Nats per token by which the original may differ on the same window when its weights are rounded otherwise;
 different windows of one text are an order of magnitude further apart."""
 Kind = Literal["number", "share", "count"]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -96,6 +94,23 @@ def _dropping(result: RunResult) -> RecoveryRun:
         agreement=scores.agreement,
         boundary=BoundaryReport(0.0, None, nan, nan, 0.0),
     )
+
+
+def best_first(items: Iterable[Item], run: Callable[[Item], RecoveryRun]) -> list[Item]:
+    """Those with a finite likelihood, the fewest bits per byte first: what "best" means everywhere.
+
+    Within a run that is the order of perplexities; runs of models that cut text into other tokens have no
+    other figure in common.
+
+    Args:
+        items: Whatever stands for recoveries.
+        run: Gives the recovery that one stands for.
+    """
+
+    def finite(item: Item) -> bool:
+        return all(isfinite(figure.value) for figure in (run(item).perplexity, run(item).bits_per_byte))
+
+    return sorted(filter(finite, items), key=lambda item: run(item).bits_per_byte.value)
 
 
 def same_windows(one: RunResult, other: RunResult) -> bool:
@@ -207,32 +222,3 @@ def _difference(figure: _Figure, one: Side, other: Side) -> Difference:
 
 def _known(value: float | None) -> float | None:
     return value if value is not None and np.isfinite(value) else None
-
-
-def table(rows: Iterable[tuple[str, Side]]) -> pd.DataFrame:
-    """One row per side under the name of its run, all figures as plain numbers; numbered from 1."""
-    import pandas as pd
-
-    frame: pd.DataFrame = pd.DataFrame(
-        [{"no": number, "run": name, **_row(side)} for number, (name, side) in enumerate(rows, 1)]
-    )
-    return frame
-
-
-def _row(side: Side) -> dict[str, Any]:
-    result, run = side.result, side.run
-    return {
-        "model": result.model.name,
-        "cut": ",".join(f"{start}:{stop}" for start, stop in result.cut.blocks),
-        "recovery": run.label or run.method,
-        "perplexity": run.perplexity.value,
-        "perplexity_low": run.perplexity.low,
-        "perplexity_high": run.perplexity.high,
-        "gap_closed": run.gap_closed,
-        "kl": run.kl.value,
-        "top1_agreement": run.top1_agreement.value,
-        "explained_ordinary": run.boundary.explained_ordinary,
-        "parameters_added": run.parameters_added,
-        "text": result.text.held_out,
-        "windows": len(run.window_nll),
-    }

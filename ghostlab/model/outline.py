@@ -12,7 +12,7 @@ from typing import Any
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
-from ghostlab.errors import ModelNotFoundError, UnsupportedModelError
+from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from ghostlab.model.source import kind_of
 from ghostlab.settings import Settings
 
@@ -113,6 +113,17 @@ def read_plain(folder: Path, name: str) -> Outline:
             f"config.json of {name} does not say how many blocks it has.", "Use a decoder language model."
         )
     return Outline(name, layers, width, types if len(types) == layers and len(set(types)) > 1 else ())
+
+
+def depth(source: str, revision: str | None, settings: Settings) -> int | None:
+    """How many blocks a model has, as far as this machine knows without loading or fetching it."""
+    if known := stored(source):
+        return known.layers
+    try:
+        folder = config_folder(source, revision, settings)
+        return read_plain(folder, source).layers if folder else None
+    except ModelError:  # whoever loads the model says what is wrong with it
+        return None
 
 
 def _first(config: Mapping[str, Any], names: tuple[str, ...]) -> int:

@@ -26,21 +26,28 @@ _SYMBOLS = {
 _SIZES = {"all tokens": 9, "ordinary tokens": 15, "calibration (fitted on)": 14}
 
 
-def reports(runs: Sequence[RecoveryRun], block: int | None) -> list[tuple[Role, BoundaryReport]]:
-    """Each recovery's report: of the ``block``-th dropped block, or over all of them when ``None``."""
-    rows = zip(style.roles(runs), runs, strict=True)
+def reports(
+    runs: Sequence[RecoveryRun], block: int | None, looks: Sequence[Role] | None = None
+) -> list[tuple[Role, BoundaryReport]]:
+    """Each recovery's report: of the ``block``-th dropped block, or over all of them when ``None``.
+
+    ``looks`` are the roles to draw them in, here and in the figures; by default those of their order.
+    """
+    rows = zip(looks or style.roles(runs), runs, strict=True)
     if block is None:
         return [(role, run.boundary) for role, run in rows]
     return [(role, run.blocks[block]) for role, run in rows if block < len(run.blocks)]
 
 
-def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
+def explained(
+    runs: Sequence[RecoveryRun], block: int | None = None, looks: Sequence[Role] | None = None
+) -> go.Figure:
     """Explained share of the gap per recovery: 0 is plain dropping, 1 is perfect.
 
     All and ordinary held-out tokens, and the calibration tokens that it was fitted on.
     """
     measures = (*_MEASURES["explained"], ("calibration (fitted on)", "explained_train"))
-    made = _dots(reports(runs, block), measures, "explained share of the gap")
+    made = _dots(reports(runs, block, looks), measures, "explained share of the gap")
     if made.data:
         ends = style.finite(value for trace in made.data for value in trace.x)
         style.clip_low(made, -1.0)
@@ -99,10 +106,14 @@ def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> 
 
 
 def channel_error(
-    runs: Sequence[RecoveryRun], block: int | None = None, order: Literal["sorted", "index"] = "sorted"
+    runs: Sequence[RecoveryRun],
+    block: int | None = None,
+    order: Literal["sorted", "index"] = "sorted",
+    looks: Sequence[Role] | None = None,
 ) -> go.Figure:
     """Share of the gap left in each channel (1 is plain dropping), worst first or by channel index."""
-    rows = [(role, report.channel_error) for role, report in reports(runs, block) if report.channel_error]
+    known = reports(runs, block, looks)
+    rows = [(role, report.channel_error) for role, report in known if report.channel_error]
     if not rows:
         return style.empty("Error per channel was not recorded.")
     traces, seen = [], [error for _, errors in rows for error in errors]
@@ -123,9 +134,12 @@ def channel_error(
     return made
 
 
-def position_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
+def position_error(
+    runs: Sequence[RecoveryRun], block: int | None = None, looks: Sequence[Role] | None = None
+) -> go.Figure:
     """Share of the gap left at each position (1 is plain dropping); ordinary tokens alone as thin lines."""
-    rows = [(role, report) for role, report in reports(runs, block) if style.finite(report.position_error)]
+    known = reports(runs, block, looks)
+    rows = [(role, report) for role, report in known if style.finite(report.position_error)]
     if not rows:
         return style.empty("Error per position was not recorded.")
     traces, ordinary, seen = [], [], []

@@ -18,9 +18,14 @@ _PARTS = {"symmetric": ("S", style.SYMMETRIC), "antisymmetric": ("A", style.ANTI
 _METRICS = {"frobenius": "in the weights", "activation": "on the data"}
 
 
-def reports(runs: Sequence[RecoveryRun], block: int = 0) -> list[tuple[Role, OperatorReport]]:
-    """Each recovery's operator for the ``block``-th dropped block; recoveries without one are left out."""
-    rows = zip(style.roles(runs), runs, strict=True)
+def reports(
+    runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None
+) -> list[tuple[Role, OperatorReport]]:
+    """Each recovery's operator for the ``block``-th dropped block; recoveries without one are left out.
+
+    ``looks`` are the roles to draw them in; by default those of their order.
+    """
+    rows = zip(looks or style.roles(runs), runs, strict=True)
     return [(role, run.operators[block]) for role, run in rows if block < len(run.operators)]
 
 

@@ -1,9 +1,8 @@
-"""Figures of two recoveries drawn into one: the first side always in the first colour."""
+"""Figures of two recoveries drawn into one: of one run in its colours, of two in the order of the sides."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from ghostlab.plots import boundary, explained, perplexity, sentences, spectrum,
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import change, number
 from ghostlab.plots.style import Role
-from ghostlab.records import Metric, RecoveryRun
+from ghostlab.records import Metric
 
 
 def panels(one: Side, other: Side) -> list[Panel]:
@@ -33,7 +32,12 @@ def panels(one: Side, other: Side) -> list[Panel]:
         ("singular_values", spectrum.singular_values, sentences.singular_values),
         ("rank_curve", spectrum.rank_curve, sentences.rank_curve),
     )
-    return [*made, *(_both(explained.title(name), runs, figure, words) for name, figure, words in drawn)]
+    looks = _looks(one, other)
+    both = [
+        Panel(explained.title(name), words(runs), [figure(runs, looks=looks)])
+        for name, figure, words in drawn
+    ]
+    return [*made, *both]
 
 
 FIGURES = (
@@ -49,13 +53,19 @@ FIGURES = (
 """Of :func:`panels`, for whoever must lay them out before there is anything to compare."""
 
 
-def _both(
-    title: str,
-    runs: list[RecoveryRun],
-    figure: Callable[[list[RecoveryRun]], go.Figure],
-    words: Callable[[list[RecoveryRun]], str],
-) -> Panel:
-    return Panel(title, words(runs), [figure(runs)])
+def _looks(one: Side, other: Side) -> list[Role]:
+    """How both are drawn: as everywhere else where they are of one run, by their order where they are not."""
+    if one.result is other.result and one.name != other.name:
+        return [_look(one), _look(other)]
+    return style.named_roles([one.name, other.name])
+
+
+def _look(side: Side) -> Role:
+    """That of a recovery in the figures of its own run."""
+    runs = side.result.runs
+    known = zip(style.roles(runs), runs, strict=True)
+    own = next((role for role, run in known if run is side.run), style.PRUNED)
+    return replace(own, name=side.name)
 
 
 def bars(one: Side, other: Side) -> go.Figure:
@@ -65,7 +75,7 @@ def bars(one: Side, other: Side) -> go.Figure:
 
 def _rows(one: Side, other: Side) -> list[tuple[Role, Metric]]:
     """Look and perplexity from top to bottom."""
-    roles = style.roles([replace(side.run, label=side.name) for side in (one, other)])
+    roles = _looks(one, other)
     base = [side.result.baseline for side in (one, other)]
     shared = same_windows(one.result, other.result)
     one_cut = shared and base[0].pruned.window_nll == base[1].pruned.window_nll
@@ -106,7 +116,7 @@ def by_window(one: Side, other: Side) -> go.Figure:
     if not _paired(one, other):
         return style.empty("They were not measured on the same windows.")
     shifts = np.subtract(one.run.window_nll, other.run.window_nll)
-    role = style.roles([replace(one.run, label=one.name)])[0]
+    role = _looks(one, other)[0]
     return windows.shifts_figure([(role, shifts)], f"nats per token above {other.name}", other.name)
 
 
@@ -120,7 +130,7 @@ def _windows(one: Side, other: Side) -> str:
 
 def by_position(one: Side, other: Side) -> go.Figure:
     """What each lost against its own original by position; a running mean over neighbours."""
-    roles = style.roles([replace(side.run, label=side.name) for side in (one, other)])
+    roles = _looks(one, other)
     lost = [(role, _lost(side)) for role, side in zip(roles, (one, other), strict=True)]
     known = [(role, nll) for role, nll in lost if nll.size]
     if not known:

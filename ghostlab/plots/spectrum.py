@@ -26,9 +26,12 @@ _FEW = 3
 """With more recoveries than that, curves on the calibration tokens wait for a click on their legend entry."""
 
 
-def singular_values(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
+def singular_values(
+    runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None
+) -> go.Figure:
     """Singular values of each recovery's M, greatest first."""
-    rows = [(role, r.singular_values) for role, r in reports(runs, block) if style.finite(r.singular_values)]
+    known = reports(runs, block, looks)
+    rows = [(role, r.singular_values) for role, r in known if style.finite(r.singular_values)]
     if not rows:
         return style.empty(_NOTHING)
     top = max(max(values) for _, values in rows)
@@ -80,12 +83,12 @@ def rank_parameters(rank: int, channels: int, *, bias: bool = False) -> int:
     return min(2 * channels * rank, channels**2) + channels * bias
 
 
-def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
+def rank_curve(runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None) -> go.Figure:
     """Explained share of the gap against the rank kept: truncated SVD and, where known, reduced rank.
 
     Held-out; thin and dotted on the calibration tokens. The upper axis gives the parameters that a rank adds.
     """
-    rows = [(role, report) for role, report in reports(runs, block) if report.truncated_svd.ranks]
+    rows = [(role, report) for role, report in reports(runs, block, looks) if report.truncated_svd.ranks]
     if not rows:
         return style.empty(_NOTHING)
     traces = [trace for role, report in rows for trace in _curves(role, report)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -13,52 +13,18 @@ from typing import Any, Literal
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.comparison import Side, sides, table
+from ghostlab.comparison import Side, best_first, sides
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.entries import MOST, Entry, entries, named, plain, to_store
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
 from ghostlab.ui.sharing import MAKING, SAVE, link_query
-from ghostlab.ui.tabs.compare import Comparing, compared, listed
+from ghostlab.ui.tabs.compare import Comparing, compared
+from ghostlab.ui.tabs.runs import listed, table
 
 Row = tuple[str, Side]
-MOST = 40
-"""Runs in the list of one visitor; the oldest gives way."""
-_LONGEST_NAME = 24
-_MARKUP = str.maketrans(dict.fromkeys("<>&`*[]|\\$"))
-"""Signs that sentences and figures would take for markup."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A run in the list: its id, what the visitor calls it, and the query of its configuration."""
-
-    id: str
-    name: str
-    query: str = ""
-
-
-def entries(stored: Any) -> list[Entry]:
-    """The list as a browser keeps it; what is no entry is left out, for browsers send what they like."""
-    read = [_entry(item) for item in stored if isinstance(item, dict)] if isinstance(stored, list) else []
-    return list({entry.id: entry for entry in read if entry is not None}.values())[-MOST:]
-
-
-def _entry(item: dict[Any, Any]) -> Entry | None:
-    job_id, name, query = (item.get(key) for key in ("id", "name", "query"))
-    if isinstance(job_id, str) and isinstance(name, str) and isinstance(query, str):
-        return Entry(job_id, _plain(name), query)
-    return None
-
-
-def _plain(name: str) -> str:
-    return " ".join(name.translate(_MARKUP).split())[:_LONGEST_NAME].strip()
-
-
-def to_store(runs: list[Entry]) -> list[dict[str, str]]:
-    """The list as JSON values."""
-    return [{"id": run.id, "name": run.name, "query": run.query} for run in runs]
 
 
 class Compared:
@@ -121,7 +87,7 @@ class Compared:
         """The list without a run."""
         with told_to_user():
             runs = entries(stored)
-            gone = _named(runs, name)
+            gone = named(runs, name)
             if len(runs) == 1:
                 raise ConfigError(f"'{gone.name}' is the last run of the list.", "Add another one first.")
             return to_store([run for run in runs if run is not gone])
@@ -129,8 +95,8 @@ class Compared:
     def rename(self, stored: Any, name: str | None, asked: str) -> tuple[list[dict[str, str]], str]:
         """The list with a run under another name, and an empty field."""
         with told_to_user():
-            runs, new = entries(stored), _plain(asked)
-            old = _named(runs, name)
+            runs, new = entries(stored), plain(asked)
+            old = named(runs, name)
             if not new:
                 raise ConfigError("The new name is empty.", "Write one.")
             if any(run.name == new for run in runs if run is not old):
@@ -219,16 +185,11 @@ def _writer(kind: Literal["csv", "json"], rows: list[Row]) -> Callable[[Path], P
     return write
 
 
-def _named(runs: list[Entry], name: str | None) -> Entry:
-    for run in runs:
-        if run.name == name:
-            return run
-    raise ConfigError("No run is chosen.", "Choose one of the list.")
-
-
 def _best(rows: dict[str, Row]) -> tuple[str | None, str | None]:
-    """The two rows that need the fewest bits per byte, the better first."""
-    ordered = sorted(rows, key=lambda name: rows[name][1].run.bits_per_byte.value)
+    """The two best rows, the better first: recoveries, and plain dropping where there are too few."""
+    sides_of = {name: side for name, (_, side) in rows.items()}
+    ranked = best_first(sides_of, lambda name: sides_of[name].run)
+    ordered = sorted(ranked, key=lambda name: sides_of[name].run.method == "drop")
     return (ordered[0], ordered[1]) if len(ordered) > 1 else (None, None)
 
 

@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import TypeVar
 
+from ghostlab.config import RunConfig
+from ghostlab.cut import parse_cut
 from ghostlab.errors import ConfigError
+from ghostlab.model import outline
+from ghostlab.settings import Settings
 from ghostlab.spec import CriterionSpec, RecoverySpec, check_options
 from ghostlab.ui.offers import CriterionOffer, OperatorOffer, offers
 
@@ -68,6 +72,13 @@ def check_criterion(asked: str) -> None:
     """Raise ConfigError if there is no such criterion or option."""
     spec = CriterionSpec.parse(asked)
     check_options(spec.name, _find("criterion", spec.name, criteria()).options, dict(spec.options))
+
+
+def check_cut(config: RunConfig, settings: Settings) -> None:
+    """Raise CutError if the named blocks do not fit a model whose depth is known before it is loaded."""
+    known = outline.depth(config.model, config.revision, settings)
+    if config.drop is not None and known is not None:
+        parse_cut(config.drop).check(known)
 
 
 def _find(kind: str, name: str, known: Mapping[str, Offer]) -> Offer:

@@ -11,15 +11,14 @@ from urllib.parse import urlencode
 
 from ghostlab.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.errors import ConfigError, GhostlabError, ResultError, TextError
+from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
-from ghostlab.text import uploads
-from ghostlab.text.corpora import PASTE, load_text
 from ghostlab.ui import handed, registry
 from ghostlab.ui.laboratory import Laboratory
+from ghostlab.ui.owned import OwnedTexts
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ class Service:
         )
         self.example = _load(RunResult.load, example)
         self.example_atlas = _load(Atlas.load, example / "atlas.json")
-        self._owners: dict[str, str] = {}
+        self.uploaded = OwnedTexts(settings)
 
     @property
     def lab(self) -> Laboratory:
@@ -68,7 +67,8 @@ class Service:
             GhostlabError: If the configuration cannot work here or too many runs wait.
         """
         config.check(self.settings)
-        self.check_owner(config, owner)
+        registry.check_cut(config, self.settings)
+        self.uploaded.check(config, owner)
 
         def work(job: Job[Finding]) -> Finding:
             return self.lab.run(
@@ -144,7 +144,7 @@ class Service:
         """
         asked, config = parse_lengths(lengths), surveyed(config)
         config.check(self.settings)
-        self.check_owner(config, owner)
+        self.uploaded.check(config, owner)
 
         def work(job: Job[Finding]) -> Finding:
             return self.lab.atlas(config, asked, progress=job.progress, cancel=job.cancel)
@@ -203,30 +203,6 @@ class Service:
             return self.result(shown)
         except ResultError:
             return None
-
-    def upload(self, path: Path, owner: str) -> tuple[str, str]:
-        """Take a text file over: the source that names it in a run of this owner, and a sentence on it.
-
-        Raises:
-            TextError: If it is too large, unreadable, or holds too little to be divided.
-        """
-        source = uploads.keep(path, self.settings)
-        try:
-            text = load_text(source, settings=self.settings)
-        except GhostlabError:
-            uploads.find(source, self.settings).unlink()
-            raise
-        self._owners[source] = owner
-        while len(self._owners) > uploads.KEPT:
-            del self._owners[next(iter(self._owners))]
-        noun = "document" if len(text.whole) == 1 else "documents"
-        return source, f"{text.title}: {len(text.whole):,} {noun}, {text.whole.characters:,} characters."
-
-    def check_owner(self, config: RunConfig, owner: str) -> None:
-        """An uploaded file serves only the page that it was uploaded on; raises TextError elsewhere."""
-        sources = (s for s in (config.text, config.held_out_text or "") if not s.startswith(PASTE))
-        if any(self._owners.get(name) != owner for source in sources for name in uploads.named(source)):
-            raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
 
     def follow(self, job_id: str) -> Iterator[JobView[Finding]]:
         """Views of a job until it is finished; see :meth:`JobStore.follow`."""

@@ -77,6 +77,7 @@ class Sidebar:
         try:
             config = self.read(values)
             config.check(settings)
+            registry.check_cut(config, settings)
         except CutError as error:
             return "drop", str(error)
         except GhostlabError as error:

@@ -48,7 +48,7 @@ def queue_tasks(
         )
 
     if not result.operators:
-        service.check_owner(result.config, owner)  # it will be run again, and reads its texts
+        service.uploaded.check(result.config, owner)  # it will be run again, and reads its texts
 
     def work(job: Job[Finding]) -> RunResult:
         ready, done = result, 0.0

@@ -29,7 +29,7 @@ def bind(service: Service, button: gr.UploadButton, text: Component, quiet: dict
 
     def take(path: str, request: gr.Request) -> str:
         with told_to_user():
-            source, about = service.upload(Path(path), request.session_hash or "")
+            source, about = service.uploaded.take(Path(path), request.session_hash or "")
         gr.Info(f"{about} It is the text of the next run.", title="File taken", duration=6)
         return source
 

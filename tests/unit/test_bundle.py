@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from ghostlab import bundle
 from ghostlab.errors import ResultError
@@ -45,6 +45,20 @@ def test_the_archive_holds_every_file_and_each_can_be_read(result: RunResult, tm
     assert list(figures["variant"]) == ["original", "pruned", "ghost", "affine"]
     assert figures["perplexity_low"][2] == pytest.approx(result.runs[0].perplexity.low)
     assert figures["explained_ordinary"][2] == pytest.approx(result.runs[0].boundary.explained_ordinary)
+
+
+def test_operators_of_an_archive_that_were_tampered_with_are_refused_when_it_is_opened(
+    result: RunResult, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(bundle.write(result, "everything.zip", tmp_path)) as archive:
+        archive.extractall(tmp_path / "taken")
+    opened = RunResult.load(tmp_path / "taken")
+    assert torch.equal(opened.operators["ghost/0.M"], result.operators["ghost/0.M"])
+    named = json.loads(bundle.write(result, "result.json", tmp_path).read_text(encoding="utf-8"))
+    assert named == json.loads((tmp_path / "taken" / "result.json").read_text(encoding="utf-8"))
+    save_file({"ghost/0.M": torch.zeros(3, 2)}, tmp_path / "taken" / "operators.safetensors")
+    with pytest.raises(ResultError, match="damaged, or of another run"):
+        RunResult.load(tmp_path / "taken")
 
 
 def test_tables_hold_the_numbers_that_figures_are_drawn_from(result: RunResult) -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghostlab.comparison import compare, differences, likelihood, same_windows, sides, table
+from ghostlab.comparison import compare, differences, likelihood, same_windows, sides
 from ghostlab.errors import ResultError
 from ghostlab.resampling import difference, paired
+from ghostlab.ui.tabs.runs import table
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

@@ -375,6 +375,24 @@ def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result
     assert np.allclose(shifts.x, np.subtract(ghost.run.window_nll, affine.run.window_nll))
 
 
+def test_two_sides_of_one_run_keep_the_colours_of_its_figures(result):
+    """In either order; those of two runs are told apart by theirs."""
+    pruned, ghost, affine = sides(result)
+    own = {role.name: role.colour for role in (style.ORIGINAL, style.PRUNED, *style.roles(result.runs))}
+    for one, other in ((affine, ghost), (ghost, affine), (affine, pruned)):
+        for panel in pairs.panels(one, other):
+            for trace in panel.figures[0].data:
+                line = trace.line.color if trace.type == "scatter" and trace.mode == "lines" else None
+                colour = trace.marker.color if trace.type in ("bar", "box") else line
+                name = (trace.name or "").partition(",")[0]
+                assert colour in (None, style.INK, own.get(name)), panel.title
+        dots = pairs.panels(one, other)[3].figures[0].data[0]
+        assert [own[name] for name in dots.y] == list(dots.marker.color)
+    other = sides(make_result(seed=3), "other")[1]
+    drawn = pairs.by_position(affine, other).data
+    assert [trace.line.color for trace in drawn] == style.colours(2)[2:]
+
+
 def test_panels_of_two_sides_have_words_and_a_figure_each_whatever_they_lack(result):
     every = [*sides(result), *sides(make_result(("drop",), blocks=3, seed=2), "other")]
     for one, other in [*itertools.pairwise(every), (every[-1], every[0]), (every[1], every[1])]:

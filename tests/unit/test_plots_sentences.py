@@ -27,7 +27,12 @@ def result():
 
 
 def ending_at(result, value, low, high, gap=0.5):
-    run = replace(result.runs[0], label="affine", perplexity=Metric(value, low, high), gap_closed=gap)
+    first = result.runs[0]
+    scale = first.bits_per_byte.value / math.log(first.perplexity.value)  # bits per byte and nat per token
+    bits = Metric(*(scale * math.log(end) for end in (value, low, high)))
+    run = replace(
+        first, label="affine", perplexity=Metric(value, low, high), bits_per_byte=bits, gap_closed=gap
+    )
     return replace(result, runs=[*result.runs, run])
 
 

@@ -20,7 +20,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.settings import Limits, Settings
 from ghostlab.ui import handed, sharing
-from ghostlab.ui.compared import MOST, Compared, entries
+from ghostlab.ui.compared import Compared
+from ghostlab.ui.entries import MOST, entries
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import compare
@@ -73,7 +74,7 @@ def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None
     assert len(places) == len(tab.parts.places)
     shown = table.to_html()
     assert re.search(
-        r"Gap closed</td>\s*<td[^>]*>\d\d %</td>(\s*<td[^>]*>[^<]*</td>)?\s*<td[^>]*>[^<]* points?<", shown
+        r"Gap closed</td>(\s*<td[^>]*>\d\d %</td>){2}\s*<td[^>]*>[\d.]+ points \([\d.]+ to [\d.]+\)<", shown
     )
     assert tab.compare([EXAMPLE], "Example: ghost", None)[0] == "Choose two rows."
     assert "no run to compare" in tab.compare([], None, None)[0]

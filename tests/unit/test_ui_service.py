@@ -97,6 +97,26 @@ def test_bad_requests_are_refused_before_anything_is_queued(example: Path) -> No
     assert lab.asked == []
 
 
+def test_a_cut_that_cannot_fit_a_known_model_is_refused_before_anything_is_queued(
+    example: Path, tmp_path: Path
+) -> None:
+    lab = FakeLab()
+    service = Service(Settings(), lab, example)
+    (tmp_path / "config.json").write_text('{"num_hidden_layers": 4, "hidden_size": 8}', encoding="utf-8")
+    for model, drop, problem in (
+        ("embedded", "40:50", "Block 40:50 lies outside the model. It has 30 blocks, 0 to 29"),
+        ("embedded", "0:30", "This drops all 30 blocks. Leave at least one"),
+        (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 blocks"),
+    ):
+        with pytest.raises(CutError, match=problem):
+            service.start(RunConfig(model=model, drop=drop), "ann")
+    assert lab.asked == []
+    unseen = RunConfig(model="some/unseen-model", drop="40:50")
+    finish(service, service.start(unseen, "ann"))
+    finish(service, service.start(RunConfig(drop=None, select="shortgpt"), "ann"))
+    assert lab.asked[0] == unseen
+
+
 def test_a_stop_while_generating_keeps_the_figures(example: Path) -> None:
     entered = threading.Event()
 
@@ -140,7 +160,7 @@ def a_file(folder: Path, name: str = "notes.txt", text: str = "\n\n".join(DOCUME
 
 def test_an_uploaded_text_is_used_by_its_own_page_only(host: Service, tmp_path: Path) -> None:
     sent = a_file(tmp_path, "my nötes.md")
-    source, about = host.upload(sent, "ann")
+    source, about = host.uploaded.take(sent, "ann")
     assert about.startswith("my n_tes.md: 1 document, ")
     assert not sent.exists(), "only the copy with the secret name stays"
     config = RunConfig(text=source, sequences=8)
@@ -166,7 +186,7 @@ def test_what_cannot_be_used_is_told_at_once_and_not_kept(host: Service, tmp_pat
         ("a.txt", "short", "cannot be divided"),
     ):
         with pytest.raises(TextError, match=told):
-            host.upload(a_file(tmp_path, name, text), "ann")
+            host.uploaded.take(a_file(tmp_path, name, text), "ann")
     assert list((host.settings.cache / "uploads").rglob("a.*")) == []
 
 
@@ -179,7 +199,7 @@ def test_old_uploads_make_room(host: Service, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(uploads, "KEPT", 3)
     sources = []
     for order in range(4):
-        sources.append(host.upload(a_file(tmp_path), "ann")[0])
+        sources.append(host.uploaded.take(a_file(tmp_path), "ann")[0])
         folder = uploads.find(sources[-1], host.settings).parent
         os.utime(folder, (folder.stat().st_mtime - 100 + order,) * 2)
     with pytest.raises(TextError, match="not on this machine"):
@@ -187,7 +207,7 @@ def test_old_uploads_make_room(host: Service, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(uploads, "KEPT", 9)
     kept = [uploads.find(source, host.settings).parent for source in sources[1:]]
     os.utime(kept[1], (0, 0))
-    host.upload(a_file(tmp_path), "ann")
+    host.uploaded.take(a_file(tmp_path), "ann")
     assert [folder.exists() for folder in kept] == [True, False, True], "one is older than a day"
 
 

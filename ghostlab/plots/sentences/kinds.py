@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ghostlab.comparison import best_first
 from ghostlab.plots.formats import number, percent
 from ghostlab.records import RecoveryRun, TokenClass
 from ghostlab.results import RunResult
@@ -20,9 +21,9 @@ def by_kind(result: RunResult) -> str:
         f"Dropping costs most on {_named(worst)} ({number(-worst.shift.value)} nats per token) and least on "
         f"{_named(mildest)} ({number(-mildest.shift.value)})"
     )
-    found = [run for run in result.runs if _spoken(run.agreement)]
+    found = best_first((run for run in result.runs if _spoken(run.agreement)), lambda run: run)
     if found:
-        text += f"; {_left(min(found, key=lambda run: run.perplexity.value))}"
+        text += f"; {_left(found[0])}"
     return f"{text}.{_rare(result.baseline.pruned.agreement)}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ghostlab.comparison import FEWEST_WINDOWS
+from ghostlab.comparison import FEWEST_WINDOWS, best_first
 from ghostlab.plots import boundary, style
 from ghostlab.plots.formats import change, number, percent, plural, points
 from ghostlab.plots.selection import chosen
@@ -67,10 +67,9 @@ def _runner_up(rows: list[Named]) -> str:
 
 
 def ranked(runs: Sequence[RecoveryRun]) -> list[Named]:
-    """Name and recovery, best perplexity first; those that are not finite left out."""
+    """Name and recovery, the best first; those that are not finite left out."""
     named = [(role.name, run) for role, run in zip(style.roles(runs), runs, strict=True)]
-    known = [(name, run) for name, run in named if math.isfinite(run.perplexity.value)]
-    return sorted(known, key=lambda pair: pair[1].perplexity.value)
+    return best_first(named, lambda pair: pair[1])
 
 
 def _may_be_chance(one: Scores | RecoveryRun, other: Scores | RecoveryRun) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ghostlab.comparison import FEWEST_WINDOWS, Side, likelihood
+from ghostlab.comparison import FEWEST_WINDOWS, Side, best_first, likelihood
 from ghostlab.plots import windows as figures
 from ghostlab.plots.formats import number, plural
 from ghostlab.plots.sentences.scores import may_be_none, ranked
@@ -96,9 +96,12 @@ def _turned(shift: Metric) -> Metric:
 
 def _unpaired(one: Side, other: Side) -> str:
     """Better by how much on what each was measured on, when that was not the same."""
-    better, worse = sorted((one, other), key=lambda side: side.run.bits_per_byte.value)
-    least, most = (side.run.bits_per_byte.value for side in (better, worse))
-    places = [_place(side) for side in (better, worse)]
+    ordered = best_first((one, other), lambda side: side.run)
+    if len(ordered) < 2:
+        return "They were not measured on the same windows, and not both have a likelihood that is finite."
+    better, worse = ordered
+    least, most = (side.run.bits_per_byte.value for side in ordered)
+    places = [_place(side) for side in ordered]
     where = f"{places[0]}, but not the same ones" if places[0] == places[1] else "; ".join(places)
     return (
         f"{better.name} needs {number(least)} bits per byte and {worse.name} {number(most)}, but they were "

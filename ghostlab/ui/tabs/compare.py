@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -16,34 +17,19 @@ from ghostlab.comparison import Difference, Kind, Side, differences
 from ghostlab.plots import explained, pairs, sentences
 from ghostlab.plots import formats as fmt
 from ghostlab.ui import explain
+from ghostlab.ui.tabs.runs import WIDTHS
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
-_COLUMNS = {
-    "no": "No.",
-    "run": "Run",
-    "model": "Model",
-    "cut": "Cut",
-    "recovery": "Recovery",
-    "perplexity": "Perplexity",
-    "perplexity_low": "low",
-    "perplexity_high": "high",
-    "gap_closed": "Gap closed",
-    "kl": "KL",
-    "top1_agreement": "Top-1",
-    "explained_ordinary": "Explained",
-    "parameters_added": "Added",
-}
-_WIDTHS = [
-    "52px", "100px", "128px", "80px", "118px", "98px", "64px", "64px", "100px", "64px", "66px", "92px",
-    "88px",
-]  # fmt: skip
 _LEGEND = (
     "### All runs\nEvery run that you finished, opened by its link or loaded from a file: plain dropping and "
-    "each recovery as a row. Held-out figures; low to high is the 95 % interval of perplexity, *explained* "
-    "is on ordinary tokens, *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a "
-    "column sorts; click a row to compare it: it takes the place of the one chosen earlier."
+    "each recovery as a row. Held-out figures: *perplexity* with its 95 % interval; *gap*, the share of the "
+    "lost log-likelihood that is regained; *KL* and *top-1* agreement against the original; *expl.*, the "
+    "share of the gap in the state that is explained on ordinary tokens; *added*, the operator's parameters. "
+    "The menu \N{VERTICAL ELLIPSIS} of a column sorts; click a row to compare it: it takes the place of the "
+    "one chosen earlier."
 )
-_PAIR_WIDTHS = ["200px", "150px", "150px", "124px", "124px", "124px"]
+_PAIR_WIDTHS = ["26%", "21%", "21%", "32%"]
+"""Shares, so that the table fits a phone."""
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
 
 
@@ -91,8 +77,8 @@ def build(_: Page) -> Tab:
     gr.Markdown(_LEGEND, elem_classes="gl-figure-title")
     gone = gr.Markdown(visible=False, elem_id="gone")
     table = gr.Dataframe(
-        interactive=False, show_label=False, label="All runs", column_widths=_WIDTHS, max_height=360,
-        elem_id="runs-table",
+        interactive=False, show_label=False, label="All runs", column_widths=WIDTHS, max_height=360,
+        wrap=True, elem_id="runs-table",
     )  # fmt: skip
     managing = _manage()
     with gr.Row():
@@ -101,7 +87,7 @@ def build(_: Page) -> Tab:
     verdict = gr.Markdown(elem_classes="gl-lead", elem_id="verdict")
     pair = gr.Dataframe(
         interactive=False, show_label=False, label="Both, figure by figure", column_widths=_PAIR_WIDTHS,
-        max_height=560, elem_id="pair-table",
+        max_height=640, wrap=True, elem_id="pair-table",
     )  # fmt: skip
     places = _places()
     ready = gr.DownloadButton("File", visible="hidden", elem_id="compare-ready")
@@ -148,16 +134,6 @@ def _place(index: int, figure: str) -> list[Component]:
     return [words, plot]
 
 
-def listed(frame: pd.DataFrame) -> Styler:
-    """The table of runs as it is shown; numbers stay numbers, so that columns sort as numbers."""
-    shown = frame[[name for name in _COLUMNS if name in frame]].rename(columns=_COLUMNS)
-    shares = dict.fromkeys(("Gap closed", "Top-1", "Explained"), fmt.percent)
-    plain = dict.fromkeys(("Perplexity", "low", "high", "KL"), fmt.number)
-    formats = {"No.": str, "Added": fmt.count, **shares, **plain}
-    styler: Styler = shown.style.format({n: f for n, f in formats.items() if n in shown})
-    return styler
-
-
 def compared(one: Side, other: Side) -> list[Any]:
     """Verdict, table and panels on two sides."""
     drawn = pairs.panels(one, other)
@@ -166,18 +142,26 @@ def compared(one: Side, other: Side) -> list[Any]:
 
 
 def paired(rows: list[Difference], one: str, other: str) -> Styler:
-    """Both sides, their difference and its paired interval, each figure in its own format."""
-    names = ["Figure", one, other if other != one else f"{other} (again)", "Difference", "low", "high"]
-    values = [[r.figure, r.one, r.other, r.difference, r.low, r.high] for r in rows]
+    """Both sides and their difference with its paired 95 % interval, each figure in its own format."""
+    names = ["Figure", one, other if other != one else f"{other} (again)", "Difference (95 %)"]
+    values = [[row.figure, row.one, row.other, row.difference] for row in rows]
     frame = pd.DataFrame(values, columns=names)
     frame[names[1:]] = frame[names[1:]].astype(float)
     styler: Styler = frame.style
     for place, row in enumerate(rows):
         shown: Any = _SHOWN.get(row.kind, _count)
-        apart: Any = _points if row.kind == "share" else shown
         styler = styler.format(shown, subset=pd.IndexSlice[[place], names[1:3]])
-        styler = styler.format(apart, subset=pd.IndexSlice[[place], names[3:]])
+        styler = styler.format(partial(_apart, row=row), subset=pd.IndexSlice[[place], names[3:]])
     return styler
+
+
+def _apart(value: float, row: Difference) -> str:
+    """A difference and the ends of its interval, where there is one."""
+    spell: Any = _points if row.kind == "share" else _SHOWN.get(row.kind, _count)
+    if row.low is None or row.high is None:
+        return str(spell(value))
+    low, high = (spell(end).partition(" point")[0] for end in (row.low, row.high))
+    return f"{spell(value)} ({low} to {high})"
 
 
 def _points(value: float) -> str:
