@@ -16,7 +16,7 @@ from ghostlab.errors import ModelError, ResultError
 from ghostlab.model.export import MANIFEST, MODELLING, OPERATORS, pack, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
-from tests.helpers.lm import generated, tiny_lm
+from tests.helpers.lm import check_generation, generated, tiny_lm
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.unit.test_decoder import random_standins
 
@@ -54,13 +54,18 @@ def trusted(folder: Path, **options: object) -> PreTrainedModel:
 def test_a_saved_model_is_the_same_wherever_it_is_loaded(family: str, tmp_path: Path) -> None:
     cut, ids = gl.parse_cut("0:2,4:6"), tiny_ids()
     model = tiny_lm(family, tie_word_embeddings=True)
-    recovered = model.without(cut, random_standins("0:2,4:6"))
+    standins = random_standins("0:2,4:6")
+    standins[Block(0, 2)] = StandIn(AffineMap(diagonal=torch.ones(WIDTH), first=torch.full((WIDTH,), 2.0)))
+    recovered = model.without(cut, standins)
     folder = recovered.save(tmp_path / "out")
     again = gl.load_recovered(folder)
     logits = recovered.hf(ids).logits
     assert torch.equal(again.hf(ids).logits, logits)
     assert (again.cut, again.full_depth, again.name) == (cut, 6, recovered.name)
-    assert torch.equal(trusted(folder)(ids).logits, logits)
+    theirs = trusted(folder)
+    assert torch.equal(theirs(ids).logits, logits)
+    for hf in (again.hf, theirs):  # first tokens are read off a 4-D mask, in some families one of several
+        check_generation(hf, tiny_ids(2, 24), 1e-4, cache_implementation="static")
     plain = AutoModelForCausalLM.from_pretrained(folder)
     assert torch.equal(plain(ids).logits, model.without(cut).hf(ids).logits), "no trust: the pruned model"
 
@@ -78,6 +83,15 @@ def test_trusted_code_puts_every_form_of_map_in(dtype: torch.dtype, tmp_path: Pa
     assert dtype != torch.float32 or torch.equal(again(ids).logits, recovered.hf(ids).logits)
     for padding in (0, 4):
         assert torch.equal(generated(model, ids, padding=padding), generated(again, ids, padding=padding))
+
+
+def test_a_mask_that_hides_which_tokens_are_first_is_refused_by_both_loaders(tmp_path: Path) -> None:
+    recovered = tiny_lm().without(gl.parse_cut(CUT), every_form())
+    model, mask = trusted(recovered.save(tmp_path / "out")), torch.ones(3, 20, 20, dtype=torch.bool)
+    with pytest.raises(ModelError, match=r"attention mask that is a Tensor of shape \[3, 20, 20\]"):
+        recovered.hf(tiny_ids(), attention_mask=mask)
+    with pytest.raises(ValueError, match="attention mask that is a Tensor"):
+        model(tiny_ids(), attention_mask=mask)
 
 
 def test_what_trusted_code_loaded_can_be_saved_again(tmp_path: Path) -> None:

@@ -22,12 +22,11 @@ from ghostlab.model.lm import Model
 from ghostlab.recovery.fitting import Fit
 from ghostlab.recovery.registry import METHODS
 from ghostlab.spec import RecoverySpec
-from tests.helpers.lm import tiny_lm, tiny_windows
+from tests.helpers.lm import check_generation, tiny_lm, tiny_windows
 from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
 
 pytestmark = pytest.mark.unit
-IDS = tiny_ids(2, 7)
-PADDING = 4
+IDS = tiny_ids(2, 24)
 BLOCKS = {"first": "0:2", "middle": "2:4", "last": "4:6"}
 OPERATORS = ("drop", "ghost_sink", "refit_layer,first=offset", "replaceme_ls")
 NORMED = {"gemma2", "gemma3_text", "olmo2"}
@@ -62,28 +61,6 @@ def fit(family: str, cut: gl.Cut, method: str) -> Fit | None:
     return gl.fit(calibration(family), cut, RecoverySpec.parse(method))
 
 
-def check_generation(hf: PreTrainedModel, tolerance: float) -> None:
-    """Three greedy tokens by ``generate``, one row padded and one row longer, against a pass over all tokens."""
-    padded = torch.cat([torch.zeros(2, PADDING, dtype=torch.long), IDS], dim=1)
-    padded[1, :PADDING] = tiny_ids(1, PADDING, seed=9)[0]
-    mask = torch.ones_like(padded)
-    mask[0, :PADDING] = 0
-    made = hf.generate(
-        padded,
-        attention_mask=mask,
-        max_new_tokens=3,
-        do_sample=False,
-        eos_token_id=None,
-        pad_token_id=0,
-        output_logits=True,
-        return_dict_in_generate=True,
-    )
-    logits = torch.stack(made.logits, dim=1).float()
-    for row, tokens in enumerate((made.sequences[:1, PADDING:], made.sequences[1:])):
-        whole = hf(tokens, use_cache=False).logits[0, -4:-1].float()
-        assert float((logits[row] - whole).norm() / whole.norm()) < tolerance
-
-
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=["fp32", "bf16"])
 @pytest.mark.parametrize("where", BLOCKS)
 @pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
@@ -94,7 +71,7 @@ def test_cached_and_padded_equals_plain(family: str, where: str, dtype: torch.dt
         fitted = fit(family, cut, method)
         if fitted is not None:
             hf = gl.apply(model(family, dtype), cut, fitted).hf
-            check_generation(hf, TOLERANCE[dtype])
+            check_generation(hf, IDS, TOLERANCE[dtype])
             seen.append(hf(IDS, use_cache=False).logits)
     assert all(torch.isfinite(logits).all() for logits in seen)
     assert not any(torch.equal(logits, seen[0]) for logits in seen[1:]), "a recovery must change something"
@@ -108,7 +85,7 @@ def test_every_recovery_runs(name: str, family: str) -> None:
     if fitted is not None:
         original = model(family, torch.float32)
         recovered, pruned = gl.apply(original, cut, fitted).hf, gl.apply(original, cut).hf
-        check_generation(recovered, TOLERANCE[torch.float32])
+        check_generation(recovered, IDS, TOLERANCE[torch.float32])
         same = torch.equal(recovered(IDS, use_cache=False).logits, pruned(IDS, use_cache=False).logits)
         assert same == (name == "drop"), "a recovery must change something"
 
