@@ -67,6 +67,6 @@ def _attended(mask: Any) -> Tensor | None:
         return seen_by.flatten(1, 2).any(dim=1)
     shape = f" of shape {list(mask.shape)}" if isinstance(mask, Tensor) else ""
     raise ModelError(
-        f"Which tokens are first cannot be told from an attention mask that is a {type(mask).__name__}{shape}.",
-        "Give one of shape [batch, tokens], or [batch, heads, queries, keys].",
+        f"First tokens cannot be told from an attention mask that is a {type(mask).__name__}{shape}.",
+        "Its shape must be [batch, tokens] or [batch, heads, queries, keys].",
     )

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 import torch
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForSeq2SeqLM, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 import ghostlab as gl
 from ghostlab.calibration.calibrate import Calibration
