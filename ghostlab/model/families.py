@@ -131,6 +131,8 @@ def find_layout(hf: PreTrainedModel) -> Layout:
         for name, module in hf.named_modules()
         if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers
     ]
+    # inside a block there may be lists of the same length, of a norm per head for instance
+    stacks = [name for name in stacks if not any(name.startswith(f"{other}.") for other in stacks)]
     if len(stacks) != 1:
         raise UnsupportedModelError(
             f"This '{family}' model has {len(stacks)} stacks of {config.num_hidden_layers} blocks.",
