@@ -124,6 +124,22 @@ def test_the_embedded_model_is_named_as_mergekit_can_find_it(
     assert "HuggingFaceTB/SmolLM2-135M-Instruct" in (export("embedded") / "mergekit.yaml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("family", "lists"),
+    [("llama", ""), ("smollm3", "no_rope_layers and layer_types"), ("qwen2", "layer_types")],
+)
+def test_mergekit_users_are_told_of_lists_that_it_leaves_as_they_are(
+    result: RunResult, family: str, lists: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = replace(result, model=replace(result.model, family=family)).save(tmp_path / "result")
+    assert main(["export", "--result", str(saved), "--mergekit", "--out", str(tmp_path / "recipe")]) == 0
+    text = (tmp_path / "recipe" / "mergekit.yaml").read_text()
+    assert yaml.safe_load(text)["merge_method"] == "passthrough"
+    for told in (text, capsys.readouterr().out):
+        assert (f"mergekit may leave {lists} in config.json" in told) == bool(lists)
+        assert ("--stock" in told) == bool(lists)
+
+
 def test_labels_that_are_none_are_refused(lab: Lab, result: RunResult, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no recovery 'affine'"):
         lab.export(result, "affine", tmp_path / "out")
