@@ -53,9 +53,9 @@ def caution(result: RunResult) -> str:
     if not lists:
         return ""
     return (
-        f"mergekit may leave {' and '.join(lists)} in config.json as long as the uncut model's; what it makes "
-        "then does not load, or runs layers as the wrong kind. Take the entries of dropped layers out, or "
-        "export with --stock instead."
+        f"mergekit may leave {' and '.join(lists)} in config.json as long as the uncut model's; what it "
+        "makes then does not load, or runs layers as the wrong kind. Take the entries of dropped layers out, "
+        "or export with --stock instead."
     )
 
 

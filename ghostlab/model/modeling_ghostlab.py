@@ -127,8 +127,11 @@ def _put_in(model: Any, tensors: dict[str, Tensor], manifest: dict[str, Any]) ->
     model.get_submodule(manifest["stack"]).register_forward_pre_hook(entry, with_kwargs=True)
     for block, place in manifest["places"].items():
         parts = {k.partition("/")[2]: t for k, t in tensors.items() if k.startswith(f"{block}/")}
+        parts.pop("layer", None)
+        if sorted(parts) != place["parts"]:
+            raise ValueError(f"The map of {block} is made of {sorted(parts)} instead of {place['parts']}.")
         host = model.get_submodule(place["host"])
-        ghost = Map({name: tensor for name, tensor in parts.items() if name != "layer"})
+        ghost = Map(parts)
         ghost.to(next(host.parameters()).device)
         host.add_module("ghost", ghost)
         if place["beside"]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from ghostlab.model.lm import Model
 from ghostlab.text.windows import Windows
@@ -26,6 +27,11 @@ def tiny_tokenizer() -> PreTrainedTokenizerFast:
 def tiny_lm(family: str = "llama", **options: Any) -> Model:
     """A tiny random model of the family."""
     return Model(tiny_model(family, **options), tiny_tokenizer(), name=f"tiny {family}")
+
+
+def trusted(folder: Path, **options: object) -> PreTrainedModel:
+    """What plain Transformers loads from a folder whose code it may run; needs the fixture ``modules``."""
+    return AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True, **options).eval()
 
 
 def tiny_windows(count: int = 6, length: int = 16, *, folds: int = 3, seed: int = 1) -> Windows:
