@@ -16,6 +16,7 @@ import ghostlab as gl
 from ghostlab.cli import main
 from ghostlab.errors import ConfigError, ResultError, StockError
 from ghostlab.lab import Lab
+from ghostlab.model.card import model_card
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.results import RunResult
@@ -75,6 +76,23 @@ def test_a_recovered_folder_is_the_model_of_the_run(
         assert said in card
     assert f"```sh\n{result.config.to_command()}\n```" in card
     assert yaml.safe_load(card.split("---")[1])["tags"] == ["ghostlab", "pruned"]
+
+
+@pytest.mark.parametrize(
+    ("source", "base", "licence"),
+    [
+        ("embedded", "HuggingFaceTB/SmolLM2-135M-Instruct", "apache-2.0"),
+        ("meta-llama/Llama-3.2-1B", "meta-llama/Llama-3.2-1B", "llama3.2"),
+        ("org/tiny", "org/tiny", None),
+        ("./models/mine", None, None),
+    ],
+)
+def test_a_card_names_the_model_of_the_hub_that_it_is_made_of(
+    model: Model, result: RunResult, source: str, base: str | None, licence: str | None
+) -> None:
+    asked = replace(result, config=replace(result.config, model=source))
+    told = yaml.safe_load(model_card(model, result=asked).split("---")[1])
+    assert (told.get("base_model"), told.get("license")) == (base, licence)
 
 
 @pytest.mark.parametrize("label", ["mean_shift", "replaceme_ls", "drop", "pruned"])
