@@ -37,7 +37,7 @@ def model_card(
 
 
 def _front(source: str) -> str:
-    """What the hub reads: the model that this one is made of, as far as it is one of the hub, and its licence."""
+    """What the hub reads: the model that this one is made of, if it is one of the hub, and its licence."""
     lines = ["library_name: transformers", "pipeline_tag: text-generation", "tags:", "- ghostlab", "- pruned"]
     known, base = find(source), EMBEDDED_ORIGIN if source == EMBEDDED else source
     if known is not None:
