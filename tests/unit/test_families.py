@@ -2,8 +2,8 @@
 
 One matrix, family x {first, middle, last block} x operator x precision; in it one thing is checked: tokens
 generated with a cache, behind padding on the left and past the windows of attention, have the logits of one
-plain forward pass over the whole.
-What a variant computes is checked against blocks run by hand in ``test_decoder.py``.
+plain forward pass over the whole. That pass is checked, for a plain drop, against blocks run by hand; more of that
+is in ``test_decoder.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ghostlab.recovery.registry import METHODS
 from ghostlab.spec import RecoverySpec
 from tests.helpers.lm import check_generation, tiny_lm, tiny_windows
 from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
+from tests.unit.test_decoder import by_hand
 
 pytestmark = pytest.mark.unit
 IDS = tiny_ids(2, 24)
@@ -91,6 +92,9 @@ def test_cached_and_padded_equals_plain(family: str, where: str, dtype: torch.dt
             seen.append(hf(IDS, use_cache=False).logits)
     assert all(torch.isfinite(logits).all() for logits in seen)
     assert not any(torch.equal(logits, seen[0]) for logits in seen[1:]), "a recovery must change something"
+    if dtype == torch.float32:
+        expected = by_hand(model(family, dtype).hf, IDS, BLOCKS[where], recovered=False)
+        torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2"])
