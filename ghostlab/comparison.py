@@ -192,7 +192,7 @@ _FIGURES = (
     _Figure("Relative error", "share", lambda s: s.run.boundary.relative_error),
     _Figure("Parameters dropped", "count", lambda s: s.result.model.parameters_dropped),
     _Figure("Parameters added", "count", lambda s: s.run.parameters_added),
-    _Figure("Blocks dropped", "count", lambda s: len(s.result.cut.dropped)),
+    _Figure("Layers dropped", "count", lambda s: len(s.result.cut.dropped)),
 )
 
 

@@ -59,7 +59,7 @@ class RunConfig:
     select: str | None = _setting(
         None, "Let this criterion choose the blocks instead of --drop: CRITERION[,option=value]."
     )
-    count: int = _setting(5, "How many blocks the criterion drops.")
+    count: int = _setting(5, "How many layers the criterion drops.")
     recover: tuple[RecoverySpec, ...] = _setting(
         (RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
         "Recovery operators to fit, each as METHOD[,OPTION=VALUE]; 'ghostlab methods' lists them.",

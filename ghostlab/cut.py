@@ -1,7 +1,7 @@
-"""Which blocks are dropped: half-open ranges ``s:e`` of 0-based decoder blocks.
+"""Which blocks are dropped: half-open ranges ``s:e`` of 0-based decoder layers.
 
-``20:25`` removes blocks 20, 21, 22, 23 and 24; what is written ``27`` is short for ``27:28``. People see
-"drop blocks 20–24 (5 of 30)", mergekit users the ranges that are kept.
+``20:25`` removes layers 20, 21, 22, 23 and 24; what is written ``27`` is short for ``27:28``. People see
+"drop layers 20–24 (5 of 30)", mergekit users the ranges that are kept.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _PART = re.compile(r"([0-9]{1,6})(?:\s*:\s*([0-9]{1,6}))?")
 
 @dataclass(frozen=True, order=True)
 class Block:
-    """Blocks ``start .. stop-1``; the stand-in maps what ``start`` received to what ``stop`` receives."""
+    """Layers ``start .. stop-1``; the stand-in maps what ``start`` received to what ``stop`` receives."""
 
     start: int
     stop: int
 
     @property
     def size(self) -> int:
-        """How many decoder blocks are removed."""
+        """How many layers are removed."""
         return self.stop - self.start
 
     def __str__(self) -> str:
@@ -72,41 +72,41 @@ class Cut:
 
     @property
     def dropped(self) -> tuple[int, ...]:
-        """Indices of all removed decoder blocks, ascending."""
+        """Indices of all removed layers, ascending."""
         return tuple(index for block in self.blocks for index in range(block.start, block.stop))
 
     def kept(self, depth: int) -> tuple[int, ...]:
-        """Indices of the blocks that stay, of a model with ``depth`` blocks."""
+        """Indices of the layers that stay, of a model with ``depth`` layers."""
         gone = set(self.dropped)
         return tuple(index for index in range(depth) if index not in gone)
 
     def keep_ranges(self, depth: int) -> tuple[tuple[int, int], ...]:
-        """The kept blocks as half-open ranges: what mergekit calls ``layer_range``."""
+        """The kept layers as half-open ranges: what mergekit calls ``layer_range``."""
         edges = [0, *(edge for block in self.blocks for edge in (block.start, block.stop)), depth]
         pairs = zip(edges[::2], edges[1::2], strict=True)
         return tuple((low, high) for low, high in pairs if low < high)
 
     def describe(self, depth: int) -> str:
-        """For people: ``drop blocks 20–24 (5 of 30)``."""
+        """For people: ``drop layers 20–24 (5 of 30)``."""
         runs = [str(b.start) if b.size == 1 else f"{b.start}\N{EN DASH}{b.stop - 1}" for b in self.blocks]
-        noun = "block" if len(self.dropped) == 1 else "blocks"
+        noun = "layer" if len(self.dropped) == 1 else "layers"
         return f"drop {noun} {', '.join(runs)} ({len(self.dropped)} of {depth})"
 
     def check(self, depth: int) -> None:
-        """Raise :class:`CutError` unless this cut fits a model of ``depth`` blocks and leaves one."""
+        """Raise :class:`CutError` unless this cut fits a model of ``depth`` layers and leaves one."""
         if not self.blocks:
             raise CutError("Nothing is dropped.", "Name at least one block, for example 20:25.")
         if self.blocks[-1].stop > depth:
             raise CutError(
                 f"Block {self.blocks[-1]} lies outside the model.",
-                f"It has {depth} blocks, 0 to {depth - 1}; the last one is {depth - 1}:{depth}.",
+                f"It has {depth} layers, 0 to {depth - 1}; the last one is {depth - 1}:{depth}.",
             )
         if len(self.dropped) == depth:
-            raise CutError(f"This drops all {depth} blocks.", "Leave at least one block standing.")
+            raise CutError(f"This drops all {depth} layers.", "Leave at least one layer standing.")
 
     @classmethod
     def of_layers(cls, layers: Iterable[int]) -> Cut:
-        """The cut that removes the given block indices."""
+        """The cut that removes the given layers."""
         return cls(tuple(Block(layer, layer + 1) for layer in sorted(set(layers))))
 
 

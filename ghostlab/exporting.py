@@ -53,7 +53,7 @@ def export(
     if form == "mergekit":
         if not _is_drop(run):
             raise ConfigError(
-                f"mergekit drops blocks and knows no operators, so not '{label}'.",
+                f"mergekit drops layers and knows no operators, so not '{label}'.",
                 f"Export '{PRUNED}', or '{label}' as a stock or recovered model.",
             )
         return write_recipe(result, folder)
@@ -107,7 +107,7 @@ def _variant(bench: Workbench, result: RunResult, run: RecoveryRun | None, progr
     then, now = result.model, (model.family, model.depth, model.width)
     if now != (then.family, then.layers, then.hidden_size):
         raise ResultError(
-            f"'{result.config.model}' is another model now: {model.depth} blocks of width {model.width} "
+            f"'{result.config.model}' is another model now: {model.depth} layers of width {model.width} "
             f"({model.family}) instead of {then.layers} of width {then.hidden_size} ({then.family}).",
             "Run the configuration again.",
         )

@@ -58,7 +58,7 @@ def check_finite(model: Model, ids: Tensor, states: Mapping[int, Tensor]) -> Non
         return
     every = model.decoder.trace(ids, range(model.depth + 1))
     first = min(b for b, state in every.states.items() if not torch.isfinite(state).all())
-    where = "the embedding" if first == 0 else f"block {first - 1}"
+    where = "the embedding" if first == 0 else f"layer {first - 1}"
     raise NumericsError(
         f"The model's activations hold NaN or infinity from {where} on.",
         "Load it in another precision (for example float32), or check its weights.",

@@ -35,7 +35,7 @@ class _Flags:
 
 cli = typer.Typer(
     name="ghostlab",
-    help="Drop blocks of a decoder LLM, fit the linear map that stands in for them, see what came back.",
+    help="Drop layers of a decoder LLM, fit the linear map that stands in for them, see what came back.",
     add_completion=False,
     rich_markup_mode=None,
 )

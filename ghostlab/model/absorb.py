@@ -41,7 +41,7 @@ def embeddings_reason(variant: Variant, *, shift_only: bool) -> str | None:
     """
     scale = embedding_scale(variant)
     if scale is None:
-        return "What this model's first block receives is not linear in its token embeddings."
+        return "What this model's first layer receives is not linear in its token embeddings."
     if shift_only or _equal(_entering(variant), scale * _rows(variant)):
         return None
     return "This model adds positions to its token embeddings, and the map would have to reach both."

@@ -55,7 +55,7 @@ def _title(variant: Variant) -> str:
 def _what(variant: Variant, run: RecoveryRun | None) -> str:
     if variant.cut is None:
         return "The model as it was loaded."
-    blocks = f"{len(variant.kept)} of {variant.full_depth} decoder blocks of {variant.name} are left"
+    blocks = f"{len(variant.kept)} of {variant.full_depth} layers of {variant.name} are left"
     note = f" ({variant.note})" if variant.note else ""
     if not variant.standins:
         return f"{blocks}{note}; nothing stands in for the others."

@@ -122,8 +122,8 @@ def find_layout(hf: PreTrainedModel) -> Layout:
     check_family(family, vars(config))
     if getattr(config, "scale_attn_by_inverse_layer_idx", False):
         raise UnsupportedModelError(
-            f"This '{family}' model scales attention by its block's position.",
-            "Dropping blocks would change the ones that stay; use a model without "
+            f"This '{family}' model scales attention by its layer's position.",
+            "Dropping layers would change the ones that stay; use a model without "
             "scale_attn_by_inverse_layer_idx.",
         )
     stacks = [
@@ -135,12 +135,12 @@ def find_layout(hf: PreTrainedModel) -> Layout:
     stacks = [name for name in stacks if not any(name.startswith(f"{other}.") for other in stacks)]
     if len(stacks) != 1:
         raise UnsupportedModelError(
-            f"This '{family}' model has {len(stacks)} stacks of {config.num_hidden_layers} blocks.",
+            f"This '{family}' model has {len(stacks)} stacks of {config.num_hidden_layers} layers.",
             "Ghostlab cuts decoder-only models with one stack.",
         )
     owner = stacks[0].rpartition(".")[0]
     children = dict(hf.get_submodule(owner).named_children())
     tail = tuple(f"{owner}.{name}" for name in _AFTER_BLOCKS if children.get(name) is not None)
     if not tail:
-        raise UnsupportedModelError(f"This '{family}' model has no final norm after its blocks.")
+        raise UnsupportedModelError(f"This '{family}' model has no final norm after its layers.")
     return Layout(owner, stacks[0], tail)

@@ -165,4 +165,4 @@ class Model:
     def __repr__(self) -> str:
         what = "" if self.cut is None else f", {self.cut.describe(self.full_depth)}"
         recovered = f", {len(self.standins)} stand-in(s)" if self.standins else ""
-        return f"Model({self.name}, {self.family}, {self.depth} blocks{what}{recovered})"
+        return f"Model({self.name}, {self.family}, {self.depth} layers{what}{recovered})"

@@ -110,7 +110,7 @@ def read_plain(folder: Path, name: str) -> Outline:
         layers = 0
     if not 0 < layers <= _MOST:
         raise UnsupportedModelError(
-            f"config.json of {name} does not say how many blocks it has.", "Use a decoder language model."
+            f"config.json of {name} does not say how many layers it has.", "Use a decoder language model."
         )
     return Outline(name, layers, width, types if len(types) == layers and len(set(types)) > 1 else ())
 

@@ -175,7 +175,7 @@ def _probed(result: RunResult) -> list[Section]:
 
 
 def _of_block(result: RunResult, block: int) -> str:
-    """`` after blocks 20–24`` when there are several to tell apart."""
+    """``, block 20:25`` when there are several to tell apart."""
     if len(result.cut.blocks) == 1:
         return ""
     start, stop = result.cut.blocks[block]

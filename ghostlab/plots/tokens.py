@@ -104,7 +104,7 @@ def reuse(made: Generation) -> str:
     """How much of the prompt did not have to be read again; nothing where all of it was."""
     blocks = made.shared_blocks
     verb = "shares" if blocks == 1 else "share"
-    return f"{plural(blocks, 'block')} {verb} the original's prompt" if blocks else ""
+    return f"{plural(blocks, 'layer')} {verb} the original's prompt" if blocks else ""
 
 
 def standing(made: Generation) -> str:

@@ -124,7 +124,7 @@ def check_spared(depth: int, count: int, spared: Collection[int]) -> None:
     free = depth - len(spared)
     if free < count:
         raise CutError(
-            f"{count} of {depth} blocks cannot be dropped: this criterion spares {len(spared)} of them.",
+            f"{count} of {depth} layers cannot be dropped: this criterion spares {len(spared)} of them.",
             f"Choose a count of at most {free}." if free > 0 else "Use a criterion that spares none.",
         )
 

@@ -86,19 +86,19 @@ def score(
     Args:
         calib: Calibration of the original model; selection never sees held-out text.
         criterion: Registry name, with options if any: ``perplexity,windows=8``.
-        count: How many blocks to drop.
+        count: How many layers to drop.
         progress: Told how far it is; a stop takes effect within a batch.
 
     Raises:
         ConfigError: If the criterion is unknown or an option does not apply to it.
-        CutError: If fewer than one block would go, or fewer than one would stay, or the criterion spares too
+        CutError: If fewer than one layer would go, or fewer than one would stay, or the criterion spares too
             many.
     """
     entry, options = resolve(criterion)
     depth = calib.model.depth
     if not 0 < count < depth:
         raise CutError(
-            f"{count} of {depth} blocks cannot be dropped.", f"Choose a count between 1 and {depth - 1}."
+            f"{count} of {depth} layers cannot be dropped.", f"Choose a count between 1 and {depth - 1}."
         )
     with memory_errors(LESS_MEMORY):
         return entry.score(calib, count, options, progress)
@@ -107,5 +107,5 @@ def score(
 def select(
     calib: Calibration, criterion: str | CriterionSpec, count: int, progress: Progress = SILENT
 ) -> Cut:
-    """The cut of ``count`` blocks that ``criterion`` chooses; raises as :func:`score` does."""
+    """The cut of ``count`` layers that ``criterion`` chooses; raises as :func:`score` does."""
     return score(calib, criterion, count, progress).cut

@@ -19,7 +19,7 @@ NUMBERS = {
     "sequences": "Sequences",
     "length": "Length",
     "held_out": "Held-out",
-    "count": "How many blocks",
+    "count": "How many layers",
     "seed": "Seed",
     "batch": "Batch",
     "new_tokens": "New tokens",

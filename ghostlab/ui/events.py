@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
@@ -35,6 +36,7 @@ class Events:
         self.by_title = tabs
         self.starts = [sidebar.run, *self._named("start")]
         self.stops = [sidebar.stop, *self._named("stop")]
+        self.near = self._named("progress")
         self.shell = shell
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
@@ -48,26 +50,25 @@ class Events:
         """Wire every event of the page."""
         shell, writer, mapper = self.shell, self.writer, self.mapper
         buttons = [*self.starts, *self.stops]
-        started = [shell.job, shell.status, *buttons]
+        told = [shell.status, *self.near]
+        started = [shell.job, *told, *buttons]
         shows = [shell.shown, shell.drawn, shell.source, *self._written]
-        page = [shell.status, *shows, mapper["shown"], *buttons]
+        page = [*told, *shows, mapper["shown"], *buttons]
         words, figures = self._components("words"), self._components("figures")
         asked = [shell.shown, *(writer[name] for name in ASKED)]
         run, survey = self.sidebar.inputs, [mapper["lengths"], *self.sidebar.inputs]
         presses = [
-            ("run", self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET)),
-            ("run", writer["start"].click(self.generate, asked, started, **QUIET)),
-            ("atlas", mapper["start"].click(self.survey, survey, started, **QUIET)),
+            self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET),
+            writer["start"].click(self.generate, asked, started, **QUIET),
+            mapper["start"].click(self.survey, survey, started, **QUIET),
         ]
-        probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
-        presses += [("run", press) for press in probes]
+        presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         tasks = self.by_title["Tasks"]
-        presses.append(
-            ("run", asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
-        )
-        opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
-        for name, press in [*presses, ("run", opened)]:
-            press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
+        presses.append(asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
+        presses.append(self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET))
+        for press in presses:
+            said = press.success(partial(address.of, self.service), shell.job, shell.where, **QUIET)
+            said.success(None, shell.where, None, js=address.SHOW)
             press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
@@ -146,8 +147,8 @@ class Events:
         return update | ({self.shell.job: job_id} if job_id else {})
 
     def _started(self, job_id: str) -> Update:
-        status = present.progress(self.service.jobs.view(job_id))
-        return {self.shell.job: job_id, self.shell.status: status, **self._buttons(busy=True)}
+        view = self.service.jobs.view(job_id)
+        return {self.shell.job: job_id, **self._status(view), **self._buttons(busy=True)}
 
     # -- the page ----------------------------------------------------------------------------------------
 
@@ -175,7 +176,7 @@ class Events:
             if view.error:
                 what = "run" if view.kind != "atlas" else "block map"
                 gr.Warning(view.error, title=f"The {what} failed", duration=10)
-            update: Update = {self.shell.status: present.progress(view), **self._buttons(not view.finished)}
+            update: Update = {**self._status(view), **self._buttons(not view.finished)}
             if isinstance(view.result, RunResult):
                 update |= self._news(view, view.result, last)
                 last = view.result
@@ -224,11 +225,16 @@ class Events:
             update |= dict(zip(outputs.components, outputs.render(result), strict=True))
         return update
 
+    def _status(self, view: JobView[Finding] | None) -> Update:
+        """How a job goes: on top of the page, and beside the buttons of the tabs that start one."""
+        beside = present.progress(view, again=True)
+        return {self.shell.status: present.progress(view), **dict.fromkeys(self.near, beside)}
+
     def _buttons(self, busy: bool) -> Update:
         update: Update = {button: gr.Button(interactive=not busy) for button in self.starts}
         return update | {button: gr.Button(interactive=busy) for button in self.stops}
 
     def _named(self, prefix: str) -> list[Component]:
-        """Buttons of all tabs whose name begins so: each starts a job, or stops it."""
+        """Controls of all tabs whose name begins so: each starts a job, stops it, or tells how it goes."""
         controls = [item for tab in self.tabs for item in tab.controls.items()]
         return [component for name, component in controls if name.startswith(prefix)]

@@ -18,9 +18,9 @@ function parse(text) {
     const start = Number(match?.[1]);
     const stop = match?.[2] === undefined ? start + 1 : Number(match[2]);
     if (!match || start >= stop) throw `${part} is not a block: write start:stop with start < stop.`;
-    if (stop > depth()) throw `${part} lies outside the model: its blocks are 0 to ${depth() - 1}.`;
+    if (stop > depth()) throw `${part} lies outside the model: its layers are 0 to ${depth() - 1}.`;
     for (const block of run(start, stop)) {
-      if (dropped.has(block)) throw `Block ${block} is named twice.`;
+      if (dropped.has(block)) throw `Layer ${block} is named twice.`;
       dropped.add(block);
     }
   }
@@ -80,11 +80,11 @@ function asked() {
 
 function summary(dropped, problem) {
   if (problem) return problem;
-  if (dropped.size === depth()) return "This drops every block: leave at least one standing.";
+  if (dropped.size === depth()) return "This drops every layer: leave at least one standing.";
   const said = dropped.size ? `Drops ${spoken(dropped)} (${dropped.size} of ${depth()}).` : "";
-  if (props.by_hand) return said || "Nothing is dropped: click or drag over blocks.";
+  if (props.by_hand) return said || "Nothing is dropped: click or drag over layers.";
   const before = said && `In the shown run it chose ${spoken(dropped)}.`;
-  return `The criterion decides. ${before} Click a block to name them yourself.`;
+  return `The criterion decides. ${before} Click a layer to name blocks yourself.`;
 }
 
 function label(block, gone) {
@@ -94,7 +94,7 @@ function label(block, gone) {
     ? `; attention ${short(attention[block])}, MLP ${short(blocks[block] - attention[block])} parameters`
     : "";
   const score = props.scores?.words[block] ? `; ${props.scores.words[block]}` : "";
-  return `Block ${block}, ${type}${gone ? "dropped" : "kept"}${size}${score}`;
+  return `Layer ${block}, ${type}${gone ? "dropped" : "kept"}${size}${score}`;
 }
 
 /** Show a set of dropped blocks; `quiet` while dragging, so that a screen reader hears only the end. */
@@ -137,7 +137,7 @@ function draw() {
   drag = null;
   tiles = run(0, depth()).map(tile);
   strip.replaceChildren(...tiles);
-  strip.setAttribute("aria-label", `Blocks of ${props.outline?.name ?? "the model"}`);
+  strip.setAttribute("aria-label", `Layers of ${props.outline?.name ?? "the model"}`);
   find("picker").classList.toggle("gl-undecided", !props.by_hand);
   find("colours").hidden = !depth();
   find("types").hidden = !props.outline?.layer_types.length;

@@ -1,4 +1,4 @@
-"""The block picker: the model as a strip of its blocks, clicked and dragged over in the browser alone.
+"""The block picker: the model as a strip of its layers, clicked and dragged over in the browser alone.
 
 Its value is the text of the blocks to drop, the same as that of the field below it; ``picker.js`` draws,
 listens and counts. From here it gets what to draw: the outline of the model and the scores of a criterion.
@@ -34,18 +34,18 @@ BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 _SHORTEST = 0.06
 """Length of the least score's bar, as a share."""
 _ESTIMATE = (
-    "An estimate before any measurement: multiplications per token in blocks and output matrix, with all of "
+    "An estimate before any measurement: multiplications per token in layers and output matrix, with all of "
     "them over without those dropped. Attention over a long context, memory traffic and what a recovery adds "
     "are not counted."
 )
 _FACTS = {
-    "blocks": ("Blocks", ""),
+    "blocks": ("Layers", ""),
     "parameters": ("Parameters", ""),
     "memory": ("Memory", ""),
     "speed": ("Speed-up", _ESTIMATE),
-    "keep": ("Keeps", "The blocks that stay, as mergekit writes them: layer_range, end not included."),
+    "keep": ("Keeps", "The layers that stay, as mergekit writes them: layer_range, end not included."),
 }
-_NOT_SEEN = "The blocks of {} are shown once it has been loaded; name them in the field, and press Run."
+_NOT_SEEN = "The layers of {} are shown once it has been loaded; name blocks in the field, and press Run."
 
 
 def _template() -> str:
@@ -77,7 +77,7 @@ def build(default: RunConfig, example: RunResult | None = None) -> gr.HTML:
         html_template=_template(),
         js_on_load=_JS.read_text(encoding="utf-8"),
         apply_default_css=False,
-        label="Blocks of the model",
+        label="Layers of the model",
         elem_id="picker",
         by_hand=True,
         **_props(known, "", default.model, example),
@@ -149,7 +149,7 @@ def scores(info: SelectionInfo, layers: int) -> dict[str, Any]:
             words[block.start] = f"{info.criterion} score{of} {fmt.number(score)}"
     single = all(block.size == 1 for block in candidates)
     first = "shortest" if info.lower_is_better else "longest"
-    legend = f"{info.criterion}{'' if single else ' from that block on'}: {first} goes first"
+    legend = f"{info.criterion}{'' if single else ' from that layer on'}: {first} goes first"
     return {"heights": heights, "words": words, "chosen": info.chosen, "legend": legend}
 
 

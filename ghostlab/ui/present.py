@@ -11,7 +11,7 @@ from ghostlab.plots import style, tokens
 from ghostlab.results import RunResult
 
 TAGLINE = (
-    "Drop blocks of a language model, fit the linear map that stands in for them, "
+    "Drop layers of a language model, fit the linear map that stands in for them, "
     "and see what was lost, what came back and why."
 )
 _LOGO = (
@@ -54,8 +54,11 @@ def source(result: RunResult | None, example: bool, kind: str = "run") -> str:
     return f'<div class="gl-source">{chip}<span>{line}</span></div>'
 
 
-def progress(view: JobView[object] | None) -> str:
-    """What a job is doing, how far it is and how long is left; nothing when there is no job."""
+def progress(view: JobView[object] | None, *, again: bool = False) -> str:
+    """What a job is doing, how far it is and how long is left; nothing when there is no job.
+
+    ``again`` is for a second place on the same page, which a screen reader need not announce.
+    """
     if view is None or view.kind == "file":
         return ""
     share = min(max(view.fraction, 0.0), 1.0)
@@ -66,8 +69,9 @@ def progress(view: JobView[object] | None) -> str:
     )
     what, facts = _describe(view)
     tail = "".join(f"<span>{escape(fact)}</span>" for fact in facts)
+    told = "" if again else ' role="status"'
     return (
-        f'<div class="gl-progress gl-{view.state}" role="status">'
+        f'<div class="gl-progress gl-{view.state}"{told}>'
         f'<div class="gl-progress-line"><b>{escape(what)}</b>{tail}</div>{"" if view.finished else bar}</div>'
     )
 

@@ -13,10 +13,11 @@ from gradio.components import Component
 from ghostlab import bundle
 from ghostlab.config import RunConfig
 from ghostlab.results import OPERATOR_FILE
+from ghostlab.ui.address import LONGEST
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
-from ghostlab.ui.tabs.share import Share
+from ghostlab.ui.tabs.share import Share, without_operators
 
 SAVE = """(file) => {
   if (!file) return;
@@ -34,8 +35,6 @@ MAKING: dict[str, Any] = {
 }
 _NAMED = ("model", "text", "drop", "recover")
 """Settings that a link names even where they are the default, so that it says what it is about."""
-_LONGEST_LINK = 2000
-"""Characters; pasted text makes longer ones, which browsers and servers cut off."""
 
 
 def address(request: gr.Request) -> str:
@@ -55,7 +54,7 @@ def address(request: gr.Request) -> str:
 def link_query(config: RunConfig) -> str:
     """The query of a link that fills in a configuration; empty if it is too long for one."""
     query = config.to_query(*_NAMED)
-    return query if len(query) < _LONGEST_LINK else ""
+    return query if len(query) < LONGEST else ""
 
 
 def _first(header: str | None) -> str:
@@ -78,7 +77,7 @@ class Sharing:
             quiet: Settings of an event that shows no progress.
         """
         share = self.share
-        links = [share.run_link, share.config_link, share.files[OPERATOR_FILE]]
+        links = [share.run_link, share.config_link, share.files[OPERATOR_FILE], share.lacking]
         demo.load(self.links, shown, links, **quiet)
         shown.change(self.links, shown, links, **quiet)
         for name, button in share.files.items():
@@ -86,14 +85,15 @@ class Sharing:
             made.success(None, share.ready, None, js=SAVE)
 
     def links(self, shown: str, request: gr.Request) -> list[Any]:
-        """The two links of a result, and whether its operators can be had."""
+        """The two links of a result, whether its operators can be had, and if not, why."""
         result = self.service.find(shown)
         if result is None:
-            return ["", "", gr.Button(interactive=False)]
+            return ["", "", gr.Button(interactive=False), gr.Markdown(visible=False)]
         here, query = address(request), link_query(result.config)
         again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
-        found = f"{here}/?run={shown}" if shown else f"{here}/"
-        return [found, again, gr.Button(interactive=bool(result.operators))]
+        found = f"{here}/?{'&'.join(filter(None, (f'run={shown}', query)))}" if shown else f"{here}/"
+        why = without_operators(result)
+        return [found, again, gr.Button(interactive=not why), gr.Markdown(why, visible=bool(why))]
 
     def make(self, name: str, shown: str) -> str:
         """The path of a file of the shown result, made now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import gradio as gr
 from gradio.components import Component
 
 Update = dict[Any, Any]
@@ -25,6 +26,7 @@ class Shell:
         drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
         source: Which run is shown, for people.
         status: How the watched job goes.
+        where: The query of the page's address while it is watched.
     """
 
     job: Component
@@ -32,3 +34,15 @@ class Shell:
     drawn: Component
     source: Component
     status: Component
+    where: Component
+
+
+def near(name: str, *, phone: bool = False) -> gr.HTML:
+    """A second place that tells how the watched job goes, beside the buttons that start it.
+
+    Args:
+        name: Prefix of its id.
+        phone: Whether it is only needed on a phone, where the place on top is out of sight.
+    """
+    kinds = ["gl-near", "gl-near-phone"] if phone else ["gl-near"]
+    return gr.HTML(elem_id=f"{name}-progress", elem_classes=kinds)

@@ -35,7 +35,7 @@ class Step:
 STEPS = (
     Step(
         "What is dropped",
-        "A language model is a stack of blocks, and each of them adds a little to the state of every token. "
+        "A language model is a stack of layers, and each of them adds a little to the state of every token. "
         "Those dashed in the sidebar are taken out: less to store, less to compute, and the rest is left "
         "as it is.",
         "Overview",
@@ -44,7 +44,7 @@ STEPS = (
     ),
     Step(
         "What is lost",
-        "The blocks behind the gap now receive a state that they were never trained on. Perplexity tells "
+        "The layers behind the gap now receive a state that they were never trained on. Perplexity tells "
         "how badly that goes: it is the number of tokens that the model is undecided between at each step.",
         "Overview",
         ("#overview-perplexity",),
@@ -52,7 +52,7 @@ STEPS = (
     ),
     Step(
         "The boundary error",
-        "The damage is done at one place: the boundary, where the first block behind the gap reads its "
+        "The damage is done at one place: the boundary, where the first layer behind the gap reads its "
         "input. So look there. How much of the way from the wrong state to the right one can be made up "
         "for?",
         "Boundary error",
@@ -61,7 +61,7 @@ STEPS = (
     ),
     Step(
         "What a ghost layer is",
-        "It is one matrix M in place of whole blocks: the state x becomes x + xM. M is fitted by least "
+        "It is one matrix M in place of a block of layers: the state x becomes x + xM. M is fitted by least "
         "squares on some ten thousand tokens, without training. These are its two parts: S, which stretches, "
         "and A, which turns.",
         "Operator",
@@ -79,7 +79,7 @@ STEPS = (
     Step(
         "What came back",
         "The same prompt, continued by the original, by the pruned model and by each recovery. A shaded "
-        "token surprises the original. Now drop other blocks in the sidebar, press Run, and see for "
+        "token surprises the original. Now drop other layers in the sidebar, press Run, and see for "
         "yourself.",
         "Generate",
         ("#columns",),

@@ -122,27 +122,76 @@ class LentGpu:
         cancel: CancelToken | None = options.pop("cancel", None)
         sinks = {name: value for name, value in options.items() if callable(value)}
         plain = {name: value for name, value in options.items() if name not in sinks and value is not None}
-        until = 0.0
         asked = (self._settings, method, [_packed(arg) for arg in args], plain, tuple(sinks))
-        try:
-            with closing(cast(Any, self._borrowed(*asked))) as heard:
-                for name, given in heard:
-                    if name == "done":
-                        return _unpacked(given[0])
-                    if name == "refused":
-                        raise given[0]
-                    if name == "broken":
-                        raise RuntimeError(f"{given[0]} in the GPU's process")
-                    if name in sinks:
-                        sinks[name](*map(_unpacked, given))
-                    if cancel is not None and cancel.cancelled:
-                        # what was said before the stop is still heard: it may be a result
-                        until = until or time.monotonic() + PULSE
-                        if name == "pulse" or time.monotonic() > until:
-                            raise Cancelled
-        except gr.Error as error:  # the host's own: no GPU is free, or the visitor's allowance is used up
-            raise BusyError(f"The host lends no GPU: {error.message}", "Try again later.") from error
+        until = 0.0
+        with _Listener(self._borrowed, asked) as heard:
+            for name, given in heard:
+                if name == "done":
+                    return _unpacked(given[0])
+                if name == "refused":
+                    raise given[0]
+                if name == "broken":
+                    raise RuntimeError(f"{given[0]} in the GPU's process")
+                if name in sinks:
+                    sinks[name](*map(_unpacked, given))
+                if cancel is not None and cancel.cancelled:
+                    # what was said before the stop is still heard: it may be a result
+                    until = until or time.monotonic() + PULSE
+                    if name == "pulse" or time.monotonic() > until:
+                        raise Cancelled
         raise RuntimeError("the GPU's process ended without a word")
+
+
+class _Listener:
+    """What the GPU's process says, word by word, and a pulse where it says nothing.
+
+    The host answers only once it lends a GPU, which may take minutes; it is asked in a thread of its own, so
+    that a stop is obeyed meanwhile. What comes of the question then is closed as soon as it speaks.
+    """
+
+    def __init__(self, borrowed: Callable[..., Iterator[News]], asked: tuple[Any, ...]) -> None:
+        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        self._lent = False
+        self._enough = threading.Event()
+        carried = contextvars.copy_context()  # the host knows its visitor by it
+        self._thread = threading.Thread(target=carried.run, args=(self._listen, borrowed, asked), daemon=True)
+
+    def __enter__(self) -> Iterator[News]:
+        self._thread.start()
+        return self._words()
+
+    def __exit__(self, *_: object) -> None:
+        self._enough.set()
+        if self._lent:
+            self._thread.join()  # the next job finds the GPU free
+
+    def _words(self) -> Iterator[News]:
+        while True:
+            try:
+                name, given = self._news.get(timeout=PULSE)
+            except queue.Empty:
+                name, given = "pulse", ()
+            else:
+                self._lent = True
+            if name == "end":
+                return
+            if name == "busy":
+                raise BusyError(f"The host lends no GPU: {given[0]}", "Try again later.")
+            yield name, given
+
+    def _listen(self, borrowed: Callable[..., Iterator[News]], asked: tuple[Any, ...]) -> None:
+        try:
+            with closing(cast(Any, borrowed(*asked))) as heard:
+                for word in heard:
+                    self._news.put(word)
+                    if self._enough.is_set():
+                        break
+            self._news.put(("end", ()))
+        except gr.Error as error:  # the host's own: no GPU is free, or the visitor's allowance is used up
+            self._news.put(("busy", (error.message,)))
+        except BaseException as error:
+            _LOG.exception("the host failed to lend a GPU")
+            self._news.put(("broken", (type(error).__name__,)))
 
 
 def _lab(settings: Settings) -> Laboratory:

@@ -155,7 +155,7 @@ def the_strip_and_the_field_say_the_same(page: Page) -> None:
     for key in ("ArrowLeft", "ArrowDown", "Space"):
         page.keyboard.press(key)
     expect(drop).to_have_value("8:12, 17, 20:22, 23:25, 27")
-    expect(blocks.nth(17)).to_have_attribute("aria-label", re.compile("^Block 17, dropped; attention 885 k"))
+    expect(blocks.nth(17)).to_have_attribute("aria-label", re.compile("^Layer 17, dropped; attention 885 k"))
     for words in WRITTEN:
         drop.fill(words)
         wanted, told = _cut_of(words)
@@ -314,7 +314,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(page.locator("#generate-lead")).to_contain_text("continued as it stands", timeout=RUN_MS)
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(columns.nth(4)).to_contain_text(re.compile("at token [1-4] of 4|all 4 tokens"))
-    expect(columns.nth(4)).to_contain_text("20 blocks share the original's prompt")
+    expect(columns.nth(4)).to_contain_text("20 layers share the original's prompt")
     expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
     expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
 

@@ -134,7 +134,7 @@ def test_the_table_and_the_warning_about_few_tokens(finished: tuple[Path, str]) 
 
 
 BAD_INPUT = {
-    "cut outside": ("--drop 28:31", "30 blocks"),
+    "cut outside": ("--drop 28:31", "30 layers"),
     "all blocks": ("--drop 0:30", "all 30"),
     "empty block": ("--drop 5:5", "empty"),
     "overlap": ("--drop 3:6,5:8", "overlap"),

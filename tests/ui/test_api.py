@@ -86,7 +86,7 @@ def test_a_request_that_cannot_work_is_refused_at_once_in_one_sentence(
     ("change", "sentence"),
     [
         ({"drop": "28:31"}, "lies outside the model"),
-        ({"drop": "0:30"}, "drops all 30 blocks"),
+        ({"drop": "0:30"}, "drops all 30 layers"),
         ({"text": "paste:Too short."}, "text"),
         ({"length": 9000}, "8,192|8192"),
         ({"text": "no/such/file.txt"}, "no file no/such/file.txt"),

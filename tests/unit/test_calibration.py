@@ -123,7 +123,7 @@ def test_broken_activations_name_the_block() -> None:
     calib = calibration()
     weight = next(p for p in calib.model.decoder.blocks[3].parameters() if p.ndim > 1)
     weight[0, 0] = torch.nan
-    with pytest.raises(NumericsError, match="block 3"):
+    with pytest.raises(NumericsError, match="layer 3"):
         calib.moments(parse_cut("1:5"))
     calib.moments(parse_cut("0:2"))  # blocks before it are sound
 

@@ -92,7 +92,7 @@ def _original(result, window_nll):
 def test_a_result_compares_by_label_and_names_those_it_has() -> None:
     result = make_result()
     rows = compare(result, make_result(blocks=2), "ghost", "pruned")
-    assert {row.figure: row.difference for row in rows}["Blocks dropped"] == -2
+    assert {row.figure: row.difference for row in rows}["Layers dropped"] == -2
     with pytest.raises(
         ResultError, match=r"'magic' is no recovery of this run\. There are pruned, ghost, affine"
     ):

@@ -89,7 +89,7 @@ def test_first_and_last_layers_may_go(text: str) -> None:
 def test_views() -> None:
     cut = parse_cut("0:2,7,20:25")
     assert cut.keep_ranges(30) == ((2, 7), (8, 20), (25, 30))
-    assert cut.describe(30) == "drop blocks 0–1, 7, 20–24 (8 of 30)"
-    assert parse_cut("3").describe(4) == "drop block 3 (1 of 4)"
+    assert cut.describe(30) == "drop layers 0–1, 7, 20–24 (8 of 30)"
+    assert parse_cut("3").describe(4) == "drop layer 3 (1 of 4)"
     assert Block(20, 25).size == 5
     assert len(cut) == 3

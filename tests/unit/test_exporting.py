@@ -180,7 +180,7 @@ def test_a_result_without_operators_says_how_to_get_them(lab: Lab, result: RunRe
 
 def test_another_model_of_the_same_name_is_noticed(lab: Lab, result: RunResult, tmp_path: Path) -> None:
     other = replace(result, model=replace(result.model, layers=7))
-    with pytest.raises(ResultError, match="another model now: 6 blocks"):
+    with pytest.raises(ResultError, match="another model now: 6 layers"):
         lab.export(other, "ghost", tmp_path / "out")
     strange = replace(result, operators={k.replace("1:3", "0:3"): t for k, t in result.operators.items()})
     with pytest.raises(ResultError, match="not those of this result"):

@@ -98,7 +98,7 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     exec(code.replace("gl.RunConfig(", small), found)
     assert [run.label for run in found["result"].runs] == ["ghost", "ghost_sink"]
     assert found["half"].alteration.alpha == 0.5
-    assert found["row"].figure == "Blocks dropped"
+    assert found["row"].figure == "Layers dropped"
 
 
 def test_every_operator_and_criterion_is_in_the_readme() -> None:

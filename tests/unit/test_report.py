@@ -31,7 +31,7 @@ def test_report_states_command_texts_warnings_and_versions(page):
         result.config.key,
     ):
         assert text in page
-    assert "blocks 10–11, 20–24 (7 of 30)" in page
+    assert "layers 10–11, 20–24 (7 of 30)" in page
     assert "streamline (mean cosine distance per token)" in page
 
 

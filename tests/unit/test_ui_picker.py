@@ -77,7 +77,7 @@ def test_what_does_not_say_how_many_blocks_it_has_is_told(tmp_path: Path) -> Non
     for name, config in (("none", {}), ("many", {"n_layer": 10**9}), ("text", {"n_layer": "six"})):
         (shown,) = drawn(str(a_folder(tmp_path / name, **config)))
         assert shown["outline"] is None
-        assert f"config.json of {name} does not say how many blocks" in str(shown["note"])
+        assert f"config.json of {name} does not say how many layers" in str(shown["note"])
     (tmp_path / "list").mkdir()
     (tmp_path / "list" / "config.json").write_text("[1]")
     assert "does not say" in str(drawn(str(tmp_path / "list"))[0]["note"])
@@ -130,7 +130,7 @@ def test_scores_are_bars_where_their_block_starts() -> None:
     assert bars["heights"][0] == pytest.approx(1)
     assert bars["words"][20] == "streamline score of 20:25 0.0200"
     assert bars["chosen"] == "20:25"
-    assert bars["legend"] == "streamline from that block on: shortest goes first"
+    assert bars["legend"] == "streamline from that layer on: shortest goes first"
 
 
 def test_scores_of_layers_that_are_missing_equal_or_higher_first() -> None:

@@ -75,7 +75,7 @@ def test_columns_take_their_colours_one_by_one_as_they_are_finished() -> None:
     assert "waiting for its turn" in columns[3]
     assert 'aria-busy="true"' in shown
     assert "leaves the original&#x27;s path at token 1 of 6" in columns[1]
-    assert "20 blocks share the original&#x27;s prompt" in columns[1]
+    assert "20 layers share the original&#x27;s prompt" in columns[1]
     assert 'aria-busy="true"' not in columns_of(RESULT, replace(view, result=RESULT))
 
 
@@ -95,7 +95,8 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
     table = overview.table_of(RESULT).data
     assert list(table["Variant"]) == ["original", "pruned", *(run.label for run in RESULT.runs)]
     numeric = table.drop(columns="Variant")
-    assert all(kind.kind == "f" for kind in numeric.dtypes), "columns must sort as numbers"
+    assert all(kind.kind in "fi" for kind in numeric.dtypes), "columns must sort as numbers"
+    assert not numeric.isna().any().any(), "what has no number would sort as 0"
     assert table["Perplexity"][0] == RESULT.baseline.original.perplexity.value
 
 

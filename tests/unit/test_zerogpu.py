@@ -141,6 +141,27 @@ def test_a_host_without_a_free_gpu_is_no_internal_error(tmp_path: Path) -> None:
     assert view.error == "The host lends no GPU: You have exceeded your GPU quota Try again later."
 
 
+def test_a_stop_is_obeyed_while_the_host_has_no_gpu_to_lend(tmp_path: Path) -> None:
+    asked, granted, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def late(*_: Any) -> Iterator[Any]:
+        asked.set()
+        granted.wait(10)
+        try:
+            while True:
+                yield "pulse", ()
+        finally:
+            closed.set()
+
+    service = Service(SETTINGS, zerogpu.LentGpu(late, SETTINGS), tmp_path)
+    run_id = service.start(RunConfig(), "ann")
+    assert asked.wait(10)
+    service.cancel(run_id)
+    assert finish(service, run_id).state == "stopped"
+    granted.set()
+    assert closed.wait(10), "a GPU that comes too late is given back at once"
+
+
 def test_everything_that_the_app_asks_for_can_be_lent() -> None:
     asked = {name for name in vars(Laboratory) if not name.startswith("_")}
     assert asked <= set(vars(zerogpu.LentGpu))

@@ -16,7 +16,7 @@ FIGURES = {
     ),
     "gap_closed": Explanation(
         "Share of the gap closed",
-        "Dropping blocks opens a gap between the log-likelihood of the original and that of the pruned "
+        "Dropping layers opens a gap between the log-likelihood of the original and that of the pruned "
         "model. This is the part of it that a recovery takes back: 0 is plain dropping, 100 % the original. "
         "It is taken on log-likelihoods and not on perplexities, because these grow exponentially: going "
         "from 660 to 85 is far more than half of the way in perplexity, but not in what the model knows.",
@@ -45,7 +45,7 @@ FIGURES = {
     "window_distribution": Explanation(
         "Hard and easy windows",
         "A mean hides how differently texts fare. Here each window is one dot, so that one can see whether "
-        "dropping blocks hurts all texts alike or ruins a few: a long tail to the right means the latter.",
+        "dropping layers hurts all texts alike or ruins a few: a long tail to the right means the latter.",
         r"\mathrm{PPL}_i = \exp \mathcal L_i, \qquad "
         r"\mathcal L_i = -\frac1T \sum_{t=1}^{T} \log p(w_{i,t} \mid w_{i,<t})",
         "Box plots: Tukey 1977, *Exploratory Data Analysis*",
@@ -60,8 +60,8 @@ FIGURES = {
     ),
     "by_kind": Explanation(
         "By kind of token",
-        "Words, pieces of words, digits and punctuation do not suffer alike. Bars above zero are kinds of "
-        "token that the variant finds less likely than the original did, bars below zero likelier ones; the "
+        "Words, pieces of words, digits and punctuation do not suffer alike. Bars right of zero are kinds of "
+        "token that the variant finds less likely than the original did, bars left of it likelier ones; the "
         "number under a kind says how many tokens it is measured on. A loss that sits in digits or word "
         "endings points at what the dropped layers were for.",
         r"\Delta_k = \frac{1}{n_k} \sum_{t \in k} \bigl(\log p_{\text{original}}(x_t) - \log p(x_t)\bigr)",

@@ -1,4 +1,4 @@
-"""Boundary error: how well the state that the first surviving block receives is restored."""
+"""Boundary error: how well the state that the first surviving layer receives is restored."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from ghostlab.config import PromptFormat, RunConfig, help_of
 from ghostlab.jobstate import JobView
 from ghostlab.plots import tokens
 from ghostlab.results import RunResult
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, present, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
 """Settings of the tab, by field of :class:`RunConfig`."""
 _HOW = (
-    "All of them share the same weights; only the dropped blocks differ. Then the original reads what each "
-    "one wrote: hover over a token for its log-probability by both models."
+    "All of them share the same weights; they differ only where layers were dropped. Then the original "
+    "reads what each one wrote: hover over a token for its log-probability by both models."
 )
 
 
@@ -52,6 +52,7 @@ def build(_: Page) -> Tab:
                 stop = gr.Button(
                     "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
                 )
+    going = shell.near("generate", phone=True)
     gr.Markdown(f"{help_of('prompt')} {_HOW}", elem_classes="gl-figure-title")
     explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
@@ -63,7 +64,7 @@ def build(_: Page) -> Tab:
         return [*asked, config.top_p]
 
     settings = [prompt, form, new_tokens, temperature, top_p]
-    controls = {"start": start, "stop": stop, "columns": columns, "lead": lead}
+    controls = {"start": start, "stop": stop, "progress": going, "columns": columns, "lead": lead}
     return Tab(Outputs(), Outputs(settings, words), {**controls, **dict(zip(ASKED, settings, strict=True))})
 
 

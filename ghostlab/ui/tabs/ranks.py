@@ -8,10 +8,11 @@ import gradio as gr
 
 from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import probes as figures
+from ghostlab.plots.formats import unbroken
 from ghostlab.probes import FACTORS, Factor
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui import explain
+from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -41,6 +42,7 @@ def build(page: Page) -> Tab:
         start = gr.Button("Measure this rank", variant="primary", elem_id="rank-measure", min_width=140)
         many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="rank-stop", min_width=90)
+    going = shell.near("rank")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="ranks-words")
     with gr.Row():
         plots = [
@@ -64,11 +66,11 @@ def build(page: Page) -> Tab:
         trigger_mode="always_last", **quiet,
     )  # fmt: skip
     recovery.input(redraw, [page.shown, recovery], [words, *plots], **quiet)
-    controls = {"start": start, "start_sweep": many, "stop": stop, "factor": factor, "rank": rank}
+    controls = {"start": start, "start_sweep": many, "stop": stop, "progress": going}
     return Tab(
         Outputs([recovery, rank, told], _fresh),
         Outputs([words, *plots], lambda result: _measured(result, None)),
-        {**controls, "recovery": recovery},
+        {**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
 
 
@@ -97,7 +99,7 @@ def _told(result: RunResult, label: str | None, factor: Factor, rank: int) -> st
     run = _chosen(result, label)
     if run is None:
         return _NONE
-    words = sentences.rank_at(run.operators[0], rank, factor)
+    words = unbroken(sentences.rank_at(run.operators[0], rank, factor))
     start, stop = run.operators[0].block
     return words if len(run.operators) == 1 else f"Block {start}:{stop}: {words}"
 
@@ -106,4 +108,8 @@ def _measured(result: RunResult, label: str | None) -> list[Any]:
     run = _chosen(result, label)
     if run is None:
         return [_NONE, style.empty(_NONE), style.empty(_NONE)]
-    return [sentences.ranks(result, run), figures.ranks(result, run), figures.ranks(result, run, "kl")]
+    return [
+        unbroken(sentences.ranks(result, run)),
+        figures.ranks(result, run),
+        figures.ranks(result, run, "kl"),
+    ]

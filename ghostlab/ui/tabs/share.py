@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from ghostlab.results import OPERATOR_FILE, RESULT_FILE
+from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
 
 _FILES = {
     "report.html": "Report (HTML)",
@@ -35,6 +35,7 @@ class Share:
         command: The ``ghostlab run`` line.
         run_link, config_link: Absolute addresses.
         files: Name of a file -> the button that makes it.
+        lacking: Says why the operators cannot be had; hidden where they can.
         ready: Holds the file that was made last; a script saves it from there.
         upload: Takes a file in.
     """
@@ -43,6 +44,7 @@ class Share:
     run_link: gr.Textbox
     config_link: gr.Textbox
     files: Mapping[str, gr.Button]
+    lacking: gr.Markdown
     ready: gr.DownloadButton
     upload: gr.UploadButton
 
@@ -68,6 +70,7 @@ def build() -> Share:
             name: gr.Button(label, size="md", min_width=132, elem_id=f"get-{name.partition('.')[0]}")
             for name, label in _FILES.items()
         }
+    lacking = gr.Markdown(elem_classes="gl-figure-title", elem_id="no-operators", visible=False)
     gr.Markdown(_BACK, elem_classes="gl-figure-title")
     with gr.Row(elem_classes="gl-actions"):
         upload = gr.UploadButton(
@@ -75,7 +78,19 @@ def build() -> Share:
             elem_id="open-file",
         )  # fmt: skip
     ready = gr.DownloadButton("File", visible="hidden", elem_id="ready")
-    return Share(command, run_link, config_link, files, ready, upload)
+    return Share(command, run_link, config_link, files, lacking, ready, upload)
+
+
+def without_operators(result: RunResult) -> str:
+    """Why a result has no operators to take along; empty where it has."""
+    if result.operators:
+        return ""
+    if any(run.method != "drop" for run in result.runs):
+        return (
+            "*Operators* is greyed out because this result came without its matrices, as the example and "
+            "every opened `result.json` do. Press **Run**: the same run, computed here, has them."
+        )
+    return "*Operators* is greyed out because this run fitted nothing that could be saved."
 
 
 def _link(label: str, elem_id: str) -> gr.Textbox:

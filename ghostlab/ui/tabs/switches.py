@@ -15,12 +15,12 @@ from ghostlab.plots import probes as figures
 from ghostlab.probes import Probe
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, present, shell
 from ghostlab.ui.tabs.view import Outputs, Tab
 
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
 MOST_TEXTS = 3
-_WIDTHS = ["120px", "240px", "102px", "72px", "72px", "72px", "72px", "96px"]
+_WIDTHS = ["108px", "272px", "102px", "68px", "68px", "66px", "70px", "92px"]
 _INTRO = (
     f"### {explained.title('strengths')}\n"
     "W = I + α M′: choose the part of M, its strength α and its rank. Nothing is fitted again; the altered "
@@ -52,6 +52,7 @@ def build() -> Tab:
         start = gr.Button("Put it into the model", variant="primary", elem_id="probe", min_width=140)
         sweep = gr.Button("Try all parts and strengths", elem_id="probe-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="probe-stop", min_width=90)
+    going = shell.near("probe")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="probe-words")
     plot = gr.Plot(show_label=False, label="Strength", container=False, elem_id="probe-strengths")
     table = gr.Dataframe(
@@ -66,12 +67,13 @@ def build() -> Tab:
             return ["No recovery of this run has a map to alter.", None, None, ""]
         said = sentences.strengths(result, run) + sentences.parts(result, run)
         shown = gr.Dataframe(value=table_of(result.probes), visible=bool(result.probes))
-        return [said, figures.strengths(result, run), shown, texts_of(result)]
+        return [fmt.unbroken(said), figures.strengths(result, run), shown, texts_of(result)]
 
     controls = {
         "start": start,
         "start_sweep": sweep,
         "stop": stop,
+        "progress": going,
         "part": part,
         "alpha": alpha,
         "rank": rank,
