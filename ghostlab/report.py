@@ -191,7 +191,7 @@ def _setup(result: RunResult) -> dict[str, str]:
         f"kept {kept}",
         "Fitted on": f"{text.calibration}: {count(text.calibration_tokens)} tokens, folds: {text.folds}",
         "Evaluated on": f"{text.held_out}: {count(text.held_out_tokens)} tokens",
-        "Windows": f"{text.length} tokens each, {'with' if text.bos else 'without'} a start token",
+        "Windows": _sentence(text.windows),
         "Licence of the text": text.licence,
         "Intervals": "95 %, bootstrap over evaluation windows",
         "Note": model.note,
@@ -199,6 +199,10 @@ def _setup(result: RunResult) -> dict[str, str]:
     if result.selection is not None:
         facts["Chosen by"] = f"{result.selection.criterion} ({result.selection.convention})"
     return {name: value for name, value in facts.items() if value}
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:] + "."
 
 
 def _circumstances(result: RunResult) -> dict[str, str]:

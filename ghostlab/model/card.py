@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN, find
 from ghostlab.records import Metric, RecoveryRun, Scores
+from ghostlab.windowrule import comparable
 
 if TYPE_CHECKING:
     from ghostlab.model.variant import Variant
@@ -86,9 +87,9 @@ def _figures(result: RunResult, run: RecoveryRun | None) -> str:
     if run is not None:
         rows.append(_row(run.label or run.method, run))
     about = (
-        f"Held-out text: {text.held_out}, {text.held_out_tokens:,} tokens in windows of {text.length}; "
-        f"fitted on {text.calibration_tokens:,} tokens of {text.calibration}. In brackets: 95 % bootstrap "
-        "intervals over windows. Perplexities are comparable with each other, not with published tables."
+        f"Held-out text: {text.held_out}, {text.windows}. Fitted on {text.calibration_tokens:,} tokens of "
+        f"{text.calibration}. In brackets: 95 % bootstrap intervals over windows. "
+        + comparable(text.cut_by, text.length, complete=result.config.held_out == 0)
     )
     return "\n".join(["## Figures", "", _HEAD, *rows, "", about])
 
