@@ -24,8 +24,8 @@ _WORDS = (
     "settings; what follows its question mark does so behind the address of any other Ghostlab."
 )
 _STOCK = (
-    "### Ordinary checkpoints\nAn ordinary checkpoint holds the operator in its weights, so that whatever reads "
-    "models of Transformers reads it, without code of Ghostlab's. `result/` is the folder that "
+    "### Ordinary checkpoints\nAn ordinary checkpoint holds the operator in its weights, so that whatever "
+    "reads models of Transformers reads it, without code of Ghostlab's. `result/` is the folder that "
     "`ghostlab run --out` writes, or *Everything* unpacked."
 )
 _BACK = (
