@@ -221,7 +221,7 @@ class Lab:
             measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
-            runs = [assembly.recovery_run(f, index, calib, measured) for index, f in steps]
+            runs = [assembly.recovery_run(f, index, calib, measured, variants[f.label]) for index, f in steps]
         result = RunResult(
             config=config,
             model=assembly.model_info(model, cut),

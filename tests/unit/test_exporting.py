@@ -25,7 +25,7 @@ from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import tiny_ids
 
 pytestmark = pytest.mark.unit
-RECOVERIES = ("ghost", "mean_shift", "replaceme_ls", "ghost,rank=4", "drop")
+RECOVERIES = ("ghost", "mean_shift", "replaceme_ls", "ghost,rank=4", "drop", "scalar")
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_a_card_names_the_model_of_the_hub_that_it_is_made_of(
     assert (told.get("base_model"), told.get("license")) == (base, licence)
 
 
-@pytest.mark.parametrize("label", ["mean_shift", "replaceme_ls", "drop", "pruned"])
+@pytest.mark.parametrize("label", ["mean_shift", "scalar", "replaceme_ls", "drop", "pruned"])
 def test_a_stock_folder_needs_nothing(
     lab: Lab, model: Model, result: RunResult, label: str, tmp_path: Path
 ) -> None:
@@ -117,6 +117,7 @@ def test_what_cannot_be_stock_says_why(lab: Lab, result: RunResult, tmp_path: Pa
         lab.export(result, "ghost, rank 4", tmp_path / "out", form="stock")
     assert caught.value.message == reason
     assert not (tmp_path / "out").exists()
+    assert [run.not_stock for run in result.runs] == [reason, "", "", reason, "", ""], "the run says so too"
 
 
 def test_mergekit_gets_the_kept_ranges(lab: Lab, result: RunResult, tmp_path: Path) -> None:

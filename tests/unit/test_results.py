@@ -44,10 +44,13 @@ def test_selection_survives(result: RunResult) -> None:
 def test_a_result_from_before_tokens_were_judged_is_read_as_what_it_was(result: RunResult) -> None:
     values = json.loads(json.dumps(result.to_dict()))
     del values["config"]["prompt_format"]
+    for run in values["runs"]:
+        del run["not_stock"]
     for made in values["generations"]:
         for name in ("first_seconds", "shared_blocks", "leaves", "prompt_format", "written"):
             del made[name]
     old = RunResult.from_dict(values)
+    assert {run.not_stock for run in old.runs} == {None}
     assert old.config.prompt_format == "raw", "prompts were continued as they stood"
     assert [made.text for made in old.generations] == [made.text for made in result.generations]
     first = old.generations[0]
