@@ -353,7 +353,7 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     expect(page.locator("#source")).to_contain_text("Your run", timeout=RUN_MS)
     tab(page, "Generate")
     column = page.locator("#columns article").first
-    expect(column).not_to_contain_text("waiting for its turn", timeout=RUN_MS)
+    expect(column).not_to_contain_text("reading the prompt", timeout=RUN_MS)
 
     other = browser.new_context()
     stranger = other.new_page()
