@@ -315,7 +315,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(columns.nth(4)).to_contain_text(re.compile("at token [1-4] of 4|all 4 tokens"))
     expect(columns.nth(4)).to_contain_text("20 layers share the original's prompt")
-    expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
+    expect(columns.nth(4).locator(".gl-token[data-tip*='original: log-probability']")).to_have_count(4)
     expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
 
     link = page.url
