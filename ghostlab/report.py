@@ -67,7 +67,7 @@ def render(result: RunResult) -> str:
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
         plotly=get_plotlyjs(),
-        modebar=style.MODEBAR.read_text(encoding="utf-8"),
+        scripts="\n".join(path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT)),
     )
 
 
