@@ -78,27 +78,33 @@ class Layout:
 
 
 def check_family(family: str, settings: Mapping[str, Any]) -> None:
-    """Refuse a model of a family that is not listed.
+    """Refuse a model whose config says that it cannot be cut exactly.
 
     Args:
         family: ``config.model_type``.
         settings: What its config holds.
 
     Raises:
-        UnsupportedModelError: Naming the kind of model, if that is what speaks against cutting it.
+        UnsupportedModelError: If the family is not listed, with the kind of model if that is why; or if this
+            member of it does something that depends on a layer's position.
     """
     if family not in FAMILIES:
         raise UnsupportedModelError(
             f"Models of type '{family}' are not supported{_why(family, settings)}.",
             _REMEDIES.get(family, f"Supported are: {', '.join(sorted(FAMILIES))}."),
         )
+    if settings.get("scale_attn_by_inverse_layer_idx"):
+        raise UnsupportedModelError(
+            f"This '{family}' model scales attention by its layer's position.",
+            "Dropping layers would change the ones that stay; use a model without "
+            "scale_attn_by_inverse_layer_idx.",
+        )
 
 
 def _why(family: str, settings: Mapping[str, Any]) -> str:
     """What kind of model this is, if that is what speaks against cutting it, as the end of a sentence."""
-    names = {
-        name for name in settings if not name.startswith("_")
-    }  # every config has private ones of experts
+    # private settings of experts are in every config
+    names = {name for name in settings if not name.startswith("_")}
     if settings.get("is_encoder_decoder"):
         return ": it is an encoder-decoder, whose decoder also reads the encoder's states"
     if family in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
@@ -114,18 +120,11 @@ def find_layout(hf: PreTrainedModel) -> Layout:
     """Find where the blocks of ``hf`` are.
 
     Raises:
-        UnsupportedModelError: If the family is not listed, or this member of it has a semantic that depends
-            on a block's position and so cannot be cut.
+        UnsupportedModelError: As :func:`check_family`; or if there is not one stack with a norm behind it.
     """
     config = hf.config
     family = str(getattr(config, "model_type", type(hf).__name__))
     check_family(family, vars(config))
-    if getattr(config, "scale_attn_by_inverse_layer_idx", False):
-        raise UnsupportedModelError(
-            f"This '{family}' model scales attention by its layer's position.",
-            "Dropping layers would change the ones that stay; use a model without "
-            "scale_attn_by_inverse_layer_idx.",
-        )
     stacks = [
         name
         for name, module in hf.named_modules()

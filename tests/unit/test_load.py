@@ -184,6 +184,13 @@ def test_other_kinds_of_models_are_refused_by_their_config_alone(
         load(tmp_path)
 
 
+def test_a_member_of_a_family_that_cannot_be_cut_is_refused_by_its_config_alone(tmp_path: Path) -> None:
+    config = {"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": True}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UnsupportedModelError, match="scales attention by its layer's position"):
+        load(tmp_path)
+
+
 def test_quantised_and_unknown_architectures_are_refused(folder: Path) -> None:
     change_config(folder, quantization_config={"quant_method": "awq", "bits": 4})
     with pytest.raises(UnsupportedModelError, match="awq"):
