@@ -65,11 +65,13 @@ class Events:
         presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         tasks = self.by_title["Tasks"]
         presses.append(asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
-        presses.append(self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET))
-        for press in presses:
+        upload = self.share.upload
+        taken = upload.upload(self.accept, [upload, shell.job], [shell.job, *told, *shows, *run], **QUIET)
+        for press in [*presses, taken]:
             said = press.success(partial(address.of, self.service), shell.job, shell.where, **QUIET)
             said.success(None, shell.where, None, js=address.SHOW)
             press.success(None, None, None, js=FOLD_ON_PHONE)
+        for press in presses:
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
@@ -137,14 +139,22 @@ class Events:
             config = self.sidebar.read(values)
             return self._started(self.service.survey(config, lengths, request.session_hash or ""))
 
-    def accept(self, data: bytes | None) -> Update:
-        """Fill the sidebar from a file, and show its result if it holds one."""
+    def accept(self, data: bytes | None, watched: str) -> Update:
+        """Fill the sidebar from a file, and show its result if it holds one.
+
+        A job that is under way stays the watched one; of one that has ended nothing more is said.
+        """
         with told_to_user():
-            config, job_id = self.service.accept(data or b"")
-        if not job_id:
-            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+            config, opened = self.service.accept(data or b"")
         update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
-        return update | ({self.shell.job: job_id} if job_id else {})
+        view, job = (self.service.jobs.view(job_id) for job_id in (opened, watched))
+        if view is None or not isinstance(view.result, RunResult):
+            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+            return update
+        update |= self._news(view, view.result, None)
+        if job is None or job.finished:
+            update |= {self.shell.job: opened, **self._status(None)}
+        return update
 
     def _started(self, job_id: str) -> Update:
         view = self.service.jobs.view(job_id)

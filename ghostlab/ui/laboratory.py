@@ -61,6 +61,7 @@ class Laboratory(Protocol):
         tasks: Sequence[str],
         *,
         limit: int | None = None,
+        hub: bool = False,
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
     ) -> ZeroShot:

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import RunConfig
+from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
@@ -53,9 +53,9 @@ class Sidebar:
         """
         named = dict(zip(self.controls, values, strict=True))
         unused = _ONLY_BY_CRITERION[:1] if named.pop("chooser") == BY_HAND else _ONLY_BY_HAND
-        for name, label in NUMBERS.items():
+        for name in NUMBERS:
             if named[name] is None and name not in _ONLY_BY_CRITERION:
-                raise ConfigError(f"{label} is empty.", "Give a number.")
+                raise ConfigError(f"'{label_of(name)}' is empty.", "Give a number.", name)
         named |= {name: (named[name] or "").strip() or None for name in _OPTIONAL}
         ticked = [spec for name in operators.BOXES for spec in named.pop(name) or ()]
         asked = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(named.pop("typed") or "")]
@@ -80,9 +80,10 @@ class Sidebar:
             registry.check_cut(config, settings)
         except CutError as error:
             return "drop", str(error)
-        except GhostlabError as error:
-            name = str(error).partition(" ")[0]
-            return (name, str(error)) if name in _IN_SIGHT else ("", "")
+        except ConfigError as error:
+            return (error.setting, str(error)) if error.setting in _IN_SIGHT else ("", "")
+        except GhostlabError:
+            return "", ""
         try:
             registry.check_criterion(config.select or FIRST_CRITERION)
         except GhostlabError as error:

@@ -38,11 +38,17 @@ class Tab:
 
 @dataclass(frozen=True)
 class Page:
-    """What tabs with controls of their own need: the component that holds the id of the shown result, and
-    the function that finds the result by it."""
+    """What tabs with controls of their own need.
+
+    Attributes:
+        shown: Holds the id of the shown result.
+        result: Finds the result by it.
+        hub: Whether this host reads from the hub.
+    """
 
     shown: Component
     result: Callable[[str], RunResult]
+    hub: bool = True
 
 
 Build = Callable[[Page], Tab]
