@@ -18,6 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
 from ghostlab.measure import Measured
 from ghostlab.model.lm import Model
+from ghostlab.model.stock import kind_reason
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.records import (
@@ -40,8 +41,8 @@ GEMMA = (
 _PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "safetensors")
 
 
-def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -> RecoveryRun:
-    """The record of one fit, its maps taken apart."""
+def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured, variant: Model) -> RecoveryRun:
+    """The record of one fit, its maps taken apart; ``variant`` is the model with it."""
     scores = measured.recovered[index]
     ridges = [block.ridge for block in fit.blocks.values() if block.ridge is not None]
     details = {str(block): fitted.details for block, fitted in fit.blocks.items() if fitted.details}
@@ -64,6 +65,7 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
         operators=_operators(fit, calib.model, measured),
         details=details,
         warnings=list(fit.warnings),
+        not_stock=kind_reason(variant) or "",
     )
 
 

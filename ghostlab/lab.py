@@ -61,7 +61,7 @@ class Lab:
             progress: Told how far the run is.
             cancel: Stops the run within one batch or one token.
             on_result: Given the result as soon as everything is measured, before anything is generated, and
-                again with each finished continuation.
+                again with each continuation that is judged, or with what is written when it is stopped.
             on_text: Given each continuation as it grows.
 
         Raises:
@@ -102,7 +102,8 @@ class Lab:
     ) -> list[Generation]:
         """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
 
-        ``on_generations`` is given the continuations that are finished, after each one.
+        ``on_generations`` is given the continuations that are judged, after each one, and what is written
+        so far when it is stopped.
 
         Raises:
             GhostlabError: If the model cannot be loaded again or the request exceeds a limit.
@@ -221,7 +222,7 @@ class Lab:
             measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
-            runs = [assembly.recovery_run(f, index, calib, measured) for index, f in steps]
+            runs = [assembly.recovery_run(f, index, calib, measured, variants[f.label]) for index, f in steps]
         result = RunResult(
             config=config,
             model=assembly.model_info(model, cut),

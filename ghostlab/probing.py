@@ -17,8 +17,9 @@ from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
-from ghostlab.evaluation.generate import Sampling, generate
+from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
+from ghostlab.evaluation.writer import Sampling
 from ghostlab.generations import Generation, OnText
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model

@@ -175,6 +175,9 @@ class RecoveryRun:
     agreement: Agreement | None = None
     details: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    not_stock: str | None = None
+    """Why it cannot be an ordinary checkpoint; empty if nothing but a measurement at export could speak
+    against it, ``None`` in results that do not say."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN, find
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.windowrule import comparable
 
@@ -29,17 +30,21 @@ def model_card(
         result: The run that it comes from, for its figures and the command that repeats it.
         run: The recovery among those of ``result``; ``None`` for the pruned model.
     """
-    parts = [_front(result), f"# {_title(variant)}", _what(variant, run), _load(variant, stock=stock)]
+    source = variant.name if result is None else result.config.model
+    parts = [_front(source), f"# {_title(variant)}", _what(variant, run), _load(variant, stock=stock)]
     if result is not None:
         parts += [_figures(result, run), _repeat(result)]
     return "\n\n".join(parts) + "\n"
 
 
-def _front(result: RunResult | None) -> str:
+def _front(source: str) -> str:
+    """What the hub reads: the model that this one is made of, if it is one of the hub, and its licence."""
     lines = ["library_name: transformers", "pipeline_tag: text-generation", "tags:", "- ghostlab", "- pruned"]
-    source = "" if result is None else result.config.model
-    if "/" in source and not source.startswith((".", "/", "~")) and not source.endswith(".gguf"):
-        lines.insert(0, f"base_model: {source}")
+    known, base = find(source), EMBEDDED_ORIGIN if source == EMBEDDED else source
+    if known is not None:
+        lines.insert(0, f"license: {known.licence.lower().replace(' ', '')}")
+    if "/" in base and not base.startswith((".", "/", "~")) and not base.endswith(".gguf"):
+        lines.insert(0, f"base_model: {base}")
     return "\n".join(["---", *lines, "---"])
 
 

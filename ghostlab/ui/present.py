@@ -139,7 +139,7 @@ def columns(
         busy: Whether text is still coming.
         notes: Variant -> what stands beside its name.
     """
-    nothing = "waiting for its turn" if busy else "nothing generated yet"
+    nothing = "reading the prompt" if busy else "nothing generated yet"
     chat = any(one.prompt_format == "chat" for one in made.values())
     blocks = []
     for name, colour in zip(names, style.colours(len(names)), strict=False):

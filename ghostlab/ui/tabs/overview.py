@@ -71,7 +71,9 @@ def build(_: Page) -> Tab:
 
     figures = [cards, lead, warnings, plot, legend, table, *choice.components]
     controls = {"take": choice.take, "clicked": choice.clicked}
-    words = Outputs([taken.command], lambda result: [result.config.to_command()])
+    words = Outputs(
+        [taken.command, taken.stock], lambda result: [result.config.to_command(), share.as_stock(result)]
+    )
     return Tab(Outputs(figures, render), words, controls, taken)
 
 
