@@ -1,4 +1,4 @@
-"""What the address of a page says: the last run, the last block map, or settings for a new one."""
+"""What the address of a page says: the last run, block map and scores, or settings for a new one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from ghostlab.errors import GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.ui.service import Finding, Service
 
-Name = Literal["run", "atlas"]
+Name = Literal["run", "atlas", "scores"]
 Query = Sequence[tuple[str, str]]
-NAMES: tuple[Name, Name] = ("run", "atlas")
-_WHAT = {"run": "run", "atlas": "block map"}
+NAMES: tuple[Name, ...] = ("run", "atlas", "scores")
+WHAT = {"run": "run", "atlas": "block map", "scores": "scoring of blocks"}
+"""For people; by kind of job, too."""
 SHOW = """(id) => {
   if (!id) return;
   const url = new URL(location.href);
-  const kept = ["__theme", "run", "atlas"];
+  const kept = ["__theme", "run", "atlas", "scores"];
+  if ("NAME" === "run") kept.pop(); // a run says by itself how its blocks were scored
   for (const name of [...url.searchParams.keys()]) if (!kept.includes(name)) url.searchParams.delete(name);
   url.searchParams.set("NAME", id);
   history.replaceState(null, "", url);
@@ -34,10 +36,16 @@ def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
     view = service.jobs.view(job_id) if job_id else None
     if job_id and view is None:
         gr.Warning(
-            f"{service.gone(job_id, _WHAT[name])} Here is the example.",
-            title=f"{_WHAT[name].capitalize()} not found",
+            f"{service.gone(job_id, WHAT[name])} Here is the example.",
+            title=f"{WHAT[name].capitalize()} not found",
         )
     return view
+
+
+def followed(jobs: Sequence[JobView[Finding] | None]) -> JobView[Finding] | None:
+    """Which of the jobs of an address a page follows: the first that is not finished, else the first."""
+    named = [job for job in jobs if job is not None]
+    return next((job for job in named if not job.finished), named[0] if named else None)
 
 
 def asked_for(query: Query) -> RunConfig | None:

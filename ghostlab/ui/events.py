@@ -9,11 +9,12 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from gradio.components import Component
 
+from ghostlab.atlas import Atlas
 from ghostlab.config import PromptFormat
 from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import address, asking, picks, present, probing, uploads
+from ghostlab.ui import address, asking, picks, present, probing, scoring, uploads
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
@@ -33,9 +34,10 @@ class Events:
         self.sidebar = sidebar
         self.tabs = list(tabs.values())
         self.by_title = tabs
-        self.starts = [sidebar.run, *self._named("start")]
-        self.stops = [sidebar.stop, *self._named("stop")]
-        self.near = self._named("progress")
+        self.scores = sidebar.scores
+        self.starts = [sidebar.run, self.scores.start, *self._named("start")]
+        self.stops = [sidebar.stop, self.scores.stop, *self._named("stop")]
+        self.near = [self.scores.progress, *self._named("progress")]
         self.shell = shell
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
@@ -52,7 +54,7 @@ class Events:
         told = [shell.status, *self.near]
         started = [shell.job, *told, *buttons]
         shows = [shell.shown, shell.drawn, shell.source, *self._written]
-        page = [*told, *shows, mapper["shown"], *buttons]
+        page = [*told, *shows, mapper["shown"], self.scores.found, *buttons]
         words, figures = self._components("words"), self._components("figures")
         asked = [shell.shown, *(writer[name] for name in ASKED)]
         run, survey = self.sidebar.inputs, [mapper["lengths"], *self.sidebar.inputs]
@@ -64,13 +66,16 @@ class Events:
         probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         presses += [("run", press) for press in probes]
         tasks = self.by_title["Tasks"]
-        presses.append(
-            ("run", asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
-        )
+        answered = asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET)
+        presses.append(("run", answered))
+        at = scoring.Page(shell.shown, mapper["shown"])
+        scored = scoring.bind(self.service, self.sidebar, at, self._started, started, **QUIET)
+        presses.append(("scores", scored))
         opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
         for name, press in [*presses, ("run", opened)]:
             press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
-            press.success(None, None, None, js=FOLD_ON_PHONE)
+            if name != "scores":  # those are drawn in the sidebar
+                press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
@@ -81,12 +86,12 @@ class Events:
         self.surveys.bind(self.sidebar, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
         asks = [shell.job, *self.sidebar.inputs, shell.status]
-        first = [*asks, *shows, *words, *figures, *self.surveys.opened]
+        first = [*asks, *shows, *words, *figures, *self.surveys.opened, self.scores.found]
         opened = demo.load(self.open, None, first, **QUIET)
         select = self.sidebar.controls["select"]
         select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
         uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
-        block_picker.bind(self.service, self.sidebar.picker, self.sidebar.controls, shell.shown, QUIET)
+        block_picker.bind(self.service.settings, self.sidebar.picker, self.sidebar.controls, QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
@@ -156,11 +161,14 @@ class Events:
     def open(self, request: gr.Request) -> Update:
         """What a page shows first: the run and the atlas that its address names, or the examples at once."""
         query = list(request.query_params.multi_items())
-        run, survey = (address.job(self.service, query, name) for name in address.NAMES)
-        job = survey if survey and (run is None or not survey.finished) else run
+        run, survey, scores = jobs = [address.job(self.service, query, name) for name in address.NAMES]
+        job = address.followed(jobs)
         update: Update = {self.shell.job: job.id if job else ""}
         said = run or survey
         config = address.asked_for(parse_qsl(said.about) if said else query)
+        if scores is not None:
+            config = scoring.resumed(config, scores.about)
+            update[self.scores.found] = scores.id if scores.result else ""
         if config is not None:
             update |= dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
         if run is None or not isinstance(run.result, RunResult):
@@ -175,14 +183,14 @@ class Events:
         yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
         for view in self.service.follow(job_id) if job_id else ():
             if view.error:
-                what = "run" if view.kind != "atlas" else "block map"
-                gr.Warning(view.error, title=f"The {what} failed", duration=10)
+                gr.Warning(view.error, title=f"The {address.WHAT.get(view.kind, 'run')} failed", duration=10)
             update: Update = {**self._status(view), **self._buttons(not view.finished)}
             if isinstance(view.result, RunResult):
                 update |= self._news(view, view.result, last)
                 last = view.result
             elif view.result is not None:
-                update[self.mapper["shown"]] = view.id
+                place = self.mapper["shown"] if isinstance(view.result, Atlas) else self.scores.found
+                update[place] = view.id
             yield update
 
     def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:

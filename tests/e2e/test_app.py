@@ -438,7 +438,7 @@ def the_scores_name_the_blocks(page: Page) -> None:
     """On the strip, on the chart and in the list; the first click of all takes over from the criterion."""
     drop, blocks = page.locator("#drop input"), page.locator("#picker .gl-block")
     expect(drop).to_be_hidden()
-    expect(page.locator("#picker .gl-said")).to_contain_text("In the shown run it chose")
+    expect(page.locator("#picker .gl-said")).to_contain_text("The criterion chooses")
     expect(blocks.first).to_have_attribute("aria-label", re.compile(r"shortgpt score \d"))
     chosen = dropped(page)
     assert len(chosen) == 2

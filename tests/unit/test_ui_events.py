@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
@@ -19,6 +20,7 @@ from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
+from ghostlab.ui.score_jobs import queue_scores
 from ghostlab.ui.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
@@ -134,6 +136,22 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     assert opened[page.shell.job] == job_id
     assert opened[page.shell.shown] == opened[page.shell.drawn] == run
     assert page.mapper["shown"] not in opened
+
+
+def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page: Events) -> None:
+    run = pressed(page)
+    followed(page, run, "")
+    asked = RunConfig(drop=None, select="taylor", count=4)
+    job_id = queue_scores(page.service, asked, owner="ann")
+    updates = followed(page, job_id, run)
+    assert sent(updates, page.scores.found) == [job_id]
+    assert sent(updates, page.shell.shown) == sent(updates, page.mapper["shown"]) == []
+    assert updates[-1][page.scores.start].interactive
+    assert "Done in" in updates[-1][page.scores.progress]
+    again = page.open(visitor(f"run={run}&scores={job_id}"))
+    assert (again[page.shell.job], again[page.scores.found]) == (run, job_id)
+    select, count = (page.sidebar.controls[name] for name in ("select", "count"))
+    assert (again[select], again[count]) == ("taylor", 4)
 
 
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
