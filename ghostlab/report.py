@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from ghostlab.plots import catalog, sentences, style, tokens
-from ghostlab.plots.formats import count, number, percent
+from ghostlab.plots.formats import count, number, percent, unbroken
 from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
@@ -31,8 +31,8 @@ _SCORES = (
 _RECOVERIES = (
     ("recovery", ""),
     ("gap closed", "of log-likelihood"),
-    ("explained", "held-out (fitted on)"),
-    ("relative error", "all (ordinary tokens)"),
+    ("explained", "held-out tokens (fitted on)"),
+    ("relative error", "held-out tokens (ordinary)"),
     ("ridge", ""),
     ("parameters added", ""),
 )
@@ -76,7 +76,7 @@ def _resource(name: str) -> Template:
 
 def _words(sentence: str) -> str:
     """A sentence as HTML, no per-cent sign parted from its number."""
-    return escape(sentence).replace(" %", "&nbsp;%")
+    return escape(unbroken(sentence))
 
 
 def _section(title: str, body: str) -> str:

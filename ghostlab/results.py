@@ -147,7 +147,11 @@ class RunResult:
         return [*self.warnings, *(f"{', '.join(names)}: {text}" for text, names in about.items())]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per variant (original, pruned, each recovery) with every metric and its interval."""
+        """One row per variant (original, pruned, each recovery) with every metric and its interval.
+
+        The original has everything, so its shares are 1 and it has the dropped parameters more than the
+        pruned model, whose shares are 0.
+        """
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -173,6 +177,10 @@ class RunResult:
                     "ridge": scores.ridge,
                     "rank": scores.rank,
                 }
+            else:
+                whole = float(name == "original")
+                row |= dict.fromkeys(("gap_closed", "explained", "explained_ordinary"), whole)
+                row["parameters_added"] = int(whole) * self.model.parameters_dropped
             rows.append(row)
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TypeVar
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
 from ghostlab.config import RunConfig
-from ghostlab.errors import TextError
+from ghostlab.errors import MemoryLimitError, TextError
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.progress import Progress
@@ -37,10 +38,14 @@ class Workbench:
         self._held_out: Shelf[Activations] = {}
 
     def model(self, config: RunConfig, progress: Progress) -> Model:
-        """The original model of a run."""
+        """The original model of a run.
+
+        What is at hand of others makes room first; if memory still does not suffice, all of it does.
+        """
         key = (config.model, config.revision, config.dtype)
 
         def load() -> Model:
+            self._forget_states()
             return load_model(
                 config.model,
                 revision=config.revision,
@@ -49,7 +54,23 @@ class Workbench:
                 progress=progress,
             )
 
-        return _recall(self._models, key, self.settings.limits.kept_models, load)
+        most = self.settings.limits.kept_models
+        try:
+            return _recall(self._models, key, most, load)
+        except MemoryLimitError:
+            if not self._models:
+                raise
+            self._models.clear()
+            return _recall(self._models, key, most, load)
+
+    def _forget_states(self) -> None:
+        """Let go of states of models that are not at hand any more: they would hold the weights in memory."""
+        known = {id(model) for model in self._models.values()}
+        for shelf in (self._calibrations, self._held_out):
+            for key, states in list(shelf.items()):
+                if id(states.model) not in known:
+                    del shelf[key]
+        gc.collect()  # modules and their hooks refer to each other
 
     def text(self, source: str, progress: Progress) -> Text:
         """A text source, divided into calibration and held-out part; a file that changed is read again."""

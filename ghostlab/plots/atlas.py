@@ -185,6 +185,10 @@ def by_length(atlas: Atlas) -> go.Figure:
         traces,
         height=style.LINE_HEIGHT,
         x={"title": "length: dropped layers", "tickvals": atlas.lengths},
-        y={"title": "least error ‖Y′ − Y‖ / ‖Y‖", **style.wide_axis(seen), "tickformat": ".0%"},
+        y={
+            "title": "least error ‖Y′ − Y‖ / ‖Y‖<br>(ordinary held-out tokens)",
+            **style.wide_axis(seen),
+            "tickformat": ".0%",
+        },
         showlegend=True,
     )

@@ -84,7 +84,7 @@ def ranks(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") 
     }
     upper |= {"ticktext": [short(value) for value in saved.values()], "tickfont": {"size": 11}, **ticks}
     return made.update_layout(
-        xaxis2={**upper, "title": {"text": "parameters saved, of the full map's"}}, legend={"y": 1.22}
+        xaxis2={**upper, "title": {"text": "parameters saved against the full map"}}, legend={"y": 1.22}
     )
 
 

@@ -53,6 +53,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
                 '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
             ),
             status=gr.HTML(elem_id="status"),
+            where=gr.Textbox("", visible=False, label="Address"),
         )
         page = Page(shell.shown, service.result)
         tabs, places = {}, {}
@@ -60,6 +61,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
             for title, build in TABS.items():
                 with gr.Tab(title) as places[title]:
                     tabs[title] = build(page)
+        tabs["Compare"].parts.kept.render()
         gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
         api.expose(service)  # first, so that its names are free
         events = Events(service, controls, tabs, shell)

@@ -141,10 +141,10 @@ class Compared:
         )
 
     def compare(self, stored: Any, first: str | None, second: str | None) -> list[Any]:
-        """Everything on two rows; nothing when one is missing."""
+        """Everything on two rows; nothing when one is missing or both are one."""
         rows = self.rows(stored)
-        if first is None or second is None or not {first, second} <= set(rows):
-            words = "Choose two rows." if rows else "There is no run to compare yet: press **Run**."
+        if first is None or second is None or first == second or not {first, second} <= set(rows):
+            words = "Choose two different rows." if rows else "There is no run to compare yet: press **Run**."
             return [words, None, *("" if i % 2 == 0 else None for i in range(len(self.parts.places)))]
         with told_to_user():
             return compared(*_named_apart(first, second, rows))

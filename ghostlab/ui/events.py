@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
@@ -59,22 +60,20 @@ class Events:
         asked = [shell.shown, *(writer[name] for name in ASKED)]
         run, survey = self.sidebar.inputs, [mapper["lengths"], *self.sidebar.inputs]
         presses = [
-            ("run", self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET)),
-            ("run", writer["start"].click(self.generate, asked, started, **QUIET)),
-            ("atlas", mapper["start"].click(self.survey, survey, started, **QUIET)),
+            self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET),
+            writer["start"].click(self.generate, asked, started, **QUIET),
+            mapper["start"].click(self.survey, survey, started, **QUIET),
         ]
-        probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
-        presses += [("run", press) for press in probes]
+        presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         tasks = self.by_title["Tasks"]
-        answered = asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET)
-        presses.append(("run", answered))
+        presses.append(asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
+        presses.append(self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET))
         at = scoring.Page(shell.shown, mapper["shown"])
         scored = scoring.bind(self.service, self.sidebar, at, self._started, started, **QUIET)
-        presses.append(("scores", scored))
-        opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
-        for name, press in [*presses, ("run", opened)]:
-            press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
-            if name != "scores":  # those are drawn in the sidebar
+        for press in [*presses, scored]:
+            said = press.success(partial(address.of, self.service), shell.job, shell.where, **QUIET)
+            said.success(None, shell.where, None, js=address.SHOW)
+            if press is not scored:  # scores are drawn in the sidebar
                 press.success(None, None, None, js=FOLD_ON_PHONE)
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.

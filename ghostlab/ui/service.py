@@ -46,7 +46,12 @@ class Service:
         self._lab = lab
         limits = settings.limits
         self.jobs: JobStore[Finding] = JobStore(
-            limits.waiting_jobs, limits.kept_results, limits.kept_bytes, lambda found: found.weight()
+            limits.waiting_jobs,
+            limits.kept_results,
+            limits.kept_bytes,
+            lambda found: found.weight(),
+            each=limits.waiting_each,
+            seconds=limits.job_seconds,
         )
         self.example = _load(RunResult.load, example)
         self.example_atlas = _load(Atlas.load, example / "atlas.json")

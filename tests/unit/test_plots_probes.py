@@ -108,7 +108,7 @@ def test_a_rank_is_told_from_the_curve_between_its_points_too() -> None:
         truncated_svd=RankCurve([0, 10, 20, CHANNELS], [0.0, 0.2, 0.4, 0.6], [0.0, 0.3, 0.5, 0.7]),
     )
     assert sentences.rank_at(report, 15, "truncated_svd") == (
-        "Rank 15 by truncated SVD explains about 30 % of the gap (full rank 60 %) with 2,880 parameters, "
+        "Rank 15 by truncated SVD explains about 30 % of the gap (full rank 60 %; all held-out tokens) with 2,880 parameters, "
         "6,336 fewer than all of it."
     )
     assert "rank 20" in sentences.rank_at(report, 20, "truncated_svd").lower()
@@ -124,8 +124,8 @@ def test_directions_name_channels_and_tokens() -> None:
         "writes to 41 (60 %), 7 (10 %)<br>reads 7 (80 %), 3 (5.0 %)<br>moves most: ' light*house*', 'The'"
     )
     said = sentences.directions(report)
-    assert said.startswith("70 % of what the map does to the states is along one direction")
-    assert "the next holds 20 %. Of the 2 tokens that it moves farthest, 1 massive." in said
+    assert said.startswith("70 % of what the map does to calibration tokens is along one direction")
+    assert "the next holds 20 %. Of the 2 held-out tokens that it moves farthest, 1 massive." in said
     assert "not recorded" in sentences.directions(replace(report, directions=[]))
 
 

@@ -85,7 +85,7 @@ def test_words_on_a_continuation_are_its_own_numbers() -> None:
     assert tokens.standing(ghost) == "leaves the original's path at token 2 of 5"
     assert tokens.standing(replace(ghost, leaves=None)) == "on the original's path for all 5 tokens"
     assert tokens.standing(replace(ghost, written=[])) == ""
-    assert (tokens.reuse(original), tokens.reuse(ghost)[:9]) == ("", "20 blocks")
+    assert (tokens.reuse(original), tokens.reuse(ghost)[:9]) == ("", "20 layers")
 
 
 def test_the_sentence_names_the_most_faithful_and_how_strange_each_text_is() -> None:

@@ -152,4 +152,6 @@ def test_frame_has_one_row_per_variant_with_intervals(result: RunResult) -> None
     assert frame.loc["ghost", "perplexity"] == ghost.perplexity.value
     assert frame.loc["ghost", "perplexity_high"] == ghost.perplexity.high
     assert frame.loc["ghost", "explained"] == ghost.boundary.explained
-    assert frame["gap_closed"].isna().sum() == 2
+    for share in ("gap_closed", "explained", "explained_ordinary"):
+        assert list(frame[share][:2]) == [1.0, 0.0]
+    assert list(frame["parameters_added"][:2]) == [result.model.parameters_dropped, 0]

@@ -18,13 +18,15 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
+from ghostlab.plots import sentences
+from ghostlab.records import Metric
 from ghostlab.settings import Limits, Settings
 from ghostlab.ui import handed, sharing
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.entries import MOST, entries
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
-from ghostlab.ui.tabs import compare
+from ghostlab.ui.tabs import compare, runs
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -62,6 +64,34 @@ def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compared) -> N
     assert "not measured on the same windows" in tab.compare(stored, first.value, "Run 1: ghost")[0]
 
 
+def test_figures_stand_with_their_interval_and_the_model_where_there_are_several(tab: Compared) -> None:
+    shown = tab.show([EXAMPLE], None, None)[0]
+    assert list(shown.data.columns)[-1] == "Added", "one model goes without saying"
+    run = make_result().runs[0].perplexity
+    assert f">{run.value:.1f} ({run.low:.1f} to {run.high:.1f})<" in shown.to_html()
+    model = replace(make_result().model, name="another")
+    table = tab.show(tab.add([EXAMPLE], given(tab, model=model)), None, None)[0]
+    assert list(table.data["Model"])[-1] == "another"
+    assert len(table.data.columns) == len(runs.WIDTHS)
+
+
+def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab: Compared) -> None:
+    """Recoveries, even where none helps; what is not finite is left out."""
+    pruned = make_result().baseline.pruned.bits_per_byte.value
+    ghost, affine = make_result().runs
+    worse = [
+        replace(run, bits_per_byte=Metric(pruned + by, 0.0, 9.0)) for run, by in ((ghost, 2), (affine, 1))
+    ]
+    lost = replace(ghost, label="lost", bits_per_byte=Metric(float("nan"), 0.0, 0.0))
+    job_id = given(tab, runs=[lost, *worse])
+    stored = [{"id": job_id, "name": "Run", "query": ""}]
+    _, _, first, second, *_ = tab.show(stored, None, None)
+    assert (first.value, second.value) == ("Run: affine", "Run: ghost")
+    words = sentences.perplexity(tab.service.result(job_id))
+    assert "affine" in words
+    assert "next comes ghost" in words
+
+
 def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None:
     pair = ("Example: ghost", "Example: affine")
     clicked = SimpleNamespace(row_value=[1, "Example"])
@@ -76,7 +106,8 @@ def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None
     assert re.search(
         r"Gap closed</td>(\s*<td[^>]*>\d\d %</td>){2}\s*<td[^>]*>[\d.]+ points \([\d.]+ to [\d.]+\)<", shown
     )
-    assert tab.compare([EXAMPLE], "Example: ghost", None)[0] == "Choose two rows."
+    for second in (None, "Example: ghost"):
+        assert tab.compare([EXAMPLE], "Example: ghost", second)[0] == "Choose two different rows."
     assert "no run to compare" in tab.compare([], None, None)[0]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 import pytest
@@ -15,8 +16,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
+from ghostlab.ui import address, picks, sidebar
 from ghostlab.ui import events as events_module
-from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
@@ -26,6 +27,7 @@ from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
 from ghostlab.ui.tabs.panels import Choice
+from ghostlab.ui.tabs.share import without_operators
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection
@@ -40,7 +42,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
     service = Service(Settings(), FakeLab(), make_result().save(tmp_path / "example"))
     with gr.Blocks():
         bar = sidebar.build(Settings())
-        shell = Shell(*(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status")))
+        shell = Shell(
+            *(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status", "where"))
+        )
         tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
         made = Events(service, bar, tabs, shell)
     made.operator = tabs["Operator"]  # type: ignore[attr-defined]
@@ -49,7 +53,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
 
 
 def visitor(query: str = "") -> Any:
-    pairs = [tuple(part.split("=")) for part in query.split("&") if part]
+    pairs = parse_qsl(query)
     return SimpleNamespace(session_hash="ann", query_params=SimpleNamespace(multi_items=lambda: pairs))
 
 
@@ -76,7 +80,18 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.sidebar.run].interactive
     assert not updates[-1][page.sidebar.stop].interactive
+    assert len(page.near) == 6
+    for place in page.near:
+        assert "Done in" in updates[-1][place]
+        assert 'role="status"' not in updates[-1][place], "announced once"
     assert set(page.figures(job_id)) | set(page.words(job_id)) == plots
+
+
+def test_why_there_are_no_operators_to_save_is_said() -> None:
+    result = make_result()
+    assert "came without its matrices" in without_operators(replace(result, operators={}))
+    assert "fitted nothing" in without_operators(replace(result, operators={}, runs=[]))
+    assert without_operators(replace(result, operators={"20:25": object()})) == ""
 
 
 def test_generation_redraws_nothing(page: Events) -> None:
@@ -165,6 +180,19 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
         assert sentence in page.told[-1]  # type: ignore[attr-defined]
 
 
+def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> None:
+    job_id = page.service.start(RunConfig(drop="3:5", sequences=9), "ann")
+    followed(page, job_id, "")
+    query = address.of(page.service, job_id)
+    assert page.open(visitor(query))[page.shell.job] == job_id
+    elsewhere = page.open(visitor(query.replace(job_id, "gone")))
+    assert elsewhere[page.shell.job] == ""
+    assert "settings are in the sidebar" in page.told[-1]  # type: ignore[attr-defined]
+    assert elsewhere[page.sidebar.controls["drop"]] == "3:5"
+    assert elsewhere[page.sidebar.controls["sequences"]] == 9
+    assert address.of(page.service, "gone") == ""
+
+
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
     with pytest.raises(gr.Error, match="number is empty"):
         page.generate(visitor(), "", "Hello", "auto", None, 0.0, 1.0)
@@ -201,5 +229,5 @@ def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) ->
     shown = dict(zip([c.elem_id for c in outputs.components], outputs.render(result), strict=True))
     assert shown["operator-recovery"].value == "ghost"
     words, figures = operator_tab.PANELS[0].draw(result, Choice(0))
-    assert words.startswith("**refit_layer** puts no linear map in the place of the blocks")
+    assert words.startswith("**refit_layer** puts no linear map in the place of the layers")
     assert not figures[0].data

@@ -116,4 +116,4 @@ def test_tabs_without_a_map_say_so() -> None:
 
 def test_tokens_are_quoted_so_that_nothing_of_them_is_markdown() -> None:
     assert operator._quoted(Excitement("a `b", " *c*\n", 1.0, True)) == "`a 'b`**` *c*⏎`** (massive)"
-    assert operator._quoted(Excitement("", "", 1.0, False)) == "**` `**"
+    assert operator._quoted(Excitement("", "", 1.0, False)) == "**`␣`**"

@@ -9,6 +9,7 @@ import numpy as np
 from ghostlab.insights import Points
 from ghostlab.plots import probes as figures
 from ghostlab.plots.formats import count, number, percent, points
+from ghostlab.plots.operator import counted
 from ghostlab.plots.spectrum import rank_parameters
 from ghostlab.probes import FACTORS, Alteration, Factor, Probe
 from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
@@ -23,8 +24,8 @@ def directions(report: OperatorReport) -> str:
     rest = report.directions[1:]
     channel, square = first.writes[0]
     text = (
-        f"{percent(first.share)} of what the map does to the states is along one direction, which points to "
-        f"channel {channel} with {percent(square)} of its square"
+        f"{percent(first.share)} of what the map does to calibration tokens is along one direction, which "
+        f"points to channel {channel} with {percent(square)} of its square"
     )
     if rest:
         share = percent(sum(one.share for one in rest))
@@ -33,7 +34,7 @@ def directions(report: OperatorReport) -> str:
         return f"{text}."
     total, massive = len(first.tokens), sum(token.massive for token in first.tokens)
     said = {0: "none is massive", total: "all are massive"}.get(massive, f"{massive} massive")
-    return f"{text}. Of the {total} tokens that it moves farthest, {said}."
+    return f"{text}. Of the {total} held-out tokens that it moves farthest, {said}."
 
 
 def state_plane(report: OperatorReport) -> str:
@@ -72,7 +73,8 @@ def rank_at(report: OperatorReport, rank: int, factor: Factor) -> str:
     less = f"{count(whole - added)} fewer than all of it" if added < whole else "as many as all of it"
     return (
         f"Rank {count(rank)} by {FACTORS[factor]} explains {about}{percent(_explained(curve, rank))} of the "
-        f"gap (full rank {percent(curve.explained[-1])}) with {count(added)} parameters, {less}."
+        f"gap (full rank {percent(curve.explained[-1])}; {counted(report)}) with {count(added)} parameters, "
+        f"{less}."
     )
 
 
@@ -120,7 +122,9 @@ def strengths(result: RunResult, run: RecoveryRun) -> str:
     latest = _says(found[-1])
     if best is found[-1]:
         return f"{ends}; {latest}{_best_of(found)}."
-    return f"{ends}; {latest}; the best so far is {_says(best)}."
+    return (
+        f"{ends}; {latest}; the best so far is {best.alteration.name} with {number(best.perplexity.value)}."
+    )
 
 
 def _says(probe: Probe) -> str:
@@ -144,5 +148,5 @@ def parts(result: RunResult, run: RecoveryRun) -> str:
     cost = points(split.explained - split.explained_symmetric)
     return (
         f" S alone has perplexity {number(values[0])} and A alone {number(values[1])}{harm}; the best "
-        f"symmetric map, fitted as such, costs {cost} of explained gap."
+        f"symmetric map, fitted as such, costs {cost} of explained gap ({counted(run.operators[0])})."
     )

@@ -30,10 +30,10 @@ _COLUMNS = {
     "parameters_added": "Added",
 }
 _LEGEND = (
-    "Measured on held-out text; low to high is the 95 % bootstrap interval. KL divergence and top-1 "
+    "Measured on held-out text; low to high is the 95 % bootstrap interval. KL (nats per token) and top-1 "
     "agreement are against the original; *explained* is the share of the dropped layers' effect on the state "
-    "that is restored; *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a column "
-    "sorts."
+    "that is restored, over all held-out tokens; *added* counts parameters beyond the pruned model's. The "
+    "menu \N{VERTICAL ELLIPSIS} of a column sorts."
 )
 _WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
 _SHARES = ["Top-1", "Gap closed", "Explained"]
@@ -61,7 +61,7 @@ def build(_: Page) -> Tab:
     def render(result: RunResult) -> list[Any]:
         return [
             headline(result),
-            sentences.perplexity(result),
+            fmt.unbroken(sentences.perplexity(result)),
             gr.HTML(value=present.warnings(result), visible=bool(present.warnings(result))),
             perplexity.perplexity(result),
             table_of(result),

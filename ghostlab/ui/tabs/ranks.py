@@ -8,6 +8,7 @@ import gradio as gr
 
 from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import probes as figures
+from ghostlab.plots.formats import unbroken
 from ghostlab.probes import FACTORS, Factor
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
@@ -98,7 +99,7 @@ def _told(result: RunResult, label: str | None, factor: Factor, rank: int) -> st
     run = _chosen(result, label)
     if run is None:
         return _NONE
-    words = sentences.rank_at(run.operators[0], rank, factor)
+    words = unbroken(sentences.rank_at(run.operators[0], rank, factor))
     start, stop = run.operators[0].block
     return words if len(run.operators) == 1 else f"Block {start}:{stop}: {words}"
 
@@ -107,4 +108,8 @@ def _measured(result: RunResult, label: str | None) -> list[Any]:
     run = _chosen(result, label)
     if run is None:
         return [_NONE, style.empty(_NONE), style.empty(_NONE)]
-    return [sentences.ranks(result, run), figures.ranks(result, run), figures.ranks(result, run, "kl")]
+    return [
+        unbroken(sentences.ranks(result, run)),
+        figures.ranks(result, run),
+        figures.ranks(result, run, "kl"),
+    ]

@@ -11,6 +11,7 @@ import pandas as pd
 from ghostlab.evaluation.tasks import INSTALL
 from ghostlab.plots import sentences
 from ghostlab.plots import tasks as figures
+from ghostlab.plots.formats import unbroken
 from ghostlab.results import RunResult
 from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
@@ -71,7 +72,7 @@ def render(result: RunResult) -> list[Any]:
     widths = ["130px", *["180px"] * len(found.tasks), "110px"]
     frame = gr.Dataframe(value=pd.DataFrame(rows, columns=head), column_widths=widths, visible=True)
     return [
-        f"### Retained performance\n{sentences.tasks(result)}",
+        f"### Retained performance\n{unbroken(sentences.tasks(result))}",
         gr.Plot(value=figures.retained(result), visible=True),
         _LEGEND,
         frame,
