@@ -40,7 +40,7 @@ def of(service: Service, job_id: str) -> str:
     view = service.jobs.view(job_id)
     if view is None:
         return ""
-    found = urlencode({view.kind if view.kind in NAMES else "run": job_id})
+    found = urlencode([(view.kind if view.kind in NAMES else "run", job_id)])
     return f"{found}&{view.about}" if view.about and len(view.about) < LONGEST else found
 
 

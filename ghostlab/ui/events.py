@@ -64,7 +64,8 @@ class Events:
             writer["start"].click(self.generate, asked, started, **QUIET),
             mapper["start"].click(self.survey, survey, started, **QUIET),
         ]
-        presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
+        rest = {"job": shell.job, "next_rank": self.sidebar.controls["rank"], **QUIET}
+        presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **rest)
         tasks = self.by_title["Tasks"]
         presses.append(asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
         presses.append(self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET))

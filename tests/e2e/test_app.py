@@ -218,7 +218,7 @@ def a_part_of_the_map_is_heard(page: Page) -> None:
     expect(page.locator("#probes-table")).to_contain_text("S only")
     expect(page.locator("#probe")).to_be_enabled()
     tab(page, "Spectrum & rank")
-    rank = page.locator("#rank input[type=number]")
+    rank = page.locator("#rank-kept input[type=number]")
     rank.fill("64")
     rank.press("Enter")
     expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")

@@ -61,10 +61,11 @@ class FakeLab:
         self.probed.append((label, asked))
         options["progress"](ProgressUpdate(1.0, "Done"))
         run = result.runs[0]
-        return [
+        made = [
             make_probe(how, 90 - 10 * how.alpha + 400 / (how.rank or 40), run.window_nll, label)
             for how in asked
         ]
+        return made if len(made) == 1 else [replace(probe, generation=None) for probe in made]
 
     def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
         self.questions.append((tuple(tasks), options["limit"]))
