@@ -118,9 +118,10 @@ def _told(result: RunResult, label: str | None, factor: Factor, rank: int) -> st
     run = _chosen(result, label)
     if run is None:
         return _NONE
-    words = unbroken(sentences.rank_at(run.operators[0], rank, factor))
+    words = sentences.rank_at(run.operators[0], rank, factor)
     start, stop = run.operators[0].block
-    return words if len(run.operators) == 1 else f"Block {start}:{stop}: {words}"
+    words = words if len(run.operators) == 1 else f"Block {start}:{stop}: {words}"
+    return unbroken(f"{words} {sentences.rank_expected(result, run, rank, factor)}".strip())
 
 
 def _measured(result: RunResult, label: str | None) -> list[Any]:
