@@ -85,17 +85,23 @@ def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:
 def look(model: str | None, revision: str | None, settings: Settings) -> Iterator[gr.HTML]:
     """What the picker shows of a model: at once what its configuration says, then what is to be counted.
 
+    Of a hub model that was never loaded, the configuration alone is fetched, in a few seconds or not at all.
+
     Args:
         model: Source of the model, as in :class:`RunConfig`.
         revision: Of a hub model.
-        settings: Whether this host reads local folders.
+        settings: Whether this host reads local folders and asks the hub; where configurations are kept.
     """
     asked = (model or "").strip()
     if known := outline.stored(asked):
         yield _drawn(known, "")
         return
     try:
-        folder = outline.config_folder(asked, (revision or "").strip() or None, settings)
+        at = (revision or "").strip() or None
+        folder = outline.config_folder(asked, at, settings)
+        if folder is None and outline.on_the_hub(asked, settings):
+            yield _drawn(None, f"Looking {asked} up on the hub\N{HORIZONTAL ELLIPSIS}")
+            folder = _fetched(asked, at, settings)
         if folder is None:
             yield _drawn(None, _NOT_SEEN.format(asked))
             return
@@ -105,6 +111,13 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
         yield _drawn(_counted(folder, plain), "")
     except GhostlabError as error:
         yield _drawn(None, str(error))
+
+
+def _fetched(model: str, revision: str | None, settings: Settings) -> Path | None:
+    registry.load()
+    from ghostlab.model.hub import fetch_config
+
+    return fetch_config(model, revision, outline.fetched(settings))
 
 
 def _counted(folder: Path, plain: Outline) -> Outline:

@@ -83,6 +83,7 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     expect(page.locator("#columns article")).to_have_count(4)
     the_strip_and_the_field_say_the_same(page)
     the_strip_follows_the_model(page)
+    the_strip_shows_what_a_criterion_sees_before_anything_runs(page)
     expect(page.locator("#source")).to_contain_text("Example run")
     the_map_follows_the_pointer_and_names_a_block(page)
 
@@ -195,6 +196,20 @@ def the_strip_follows_the_model(page: Page) -> None:
         sliding = page.locator("#picker .gl-sliding")
         expect(sliding).to_have_count(22 if count == 26 else 0)
     expect(page.locator("#cards .gl-card")).to_have_count(5)
+
+
+def the_strip_shows_what_a_criterion_sees_before_anything_runs(page: Page) -> None:
+    """Scores that the example's block map tells are drawn at once, those of other settings never."""
+    page.locator("#chooser").get_by_text("A criterion").click()
+    bars, said = page.locator("#picker .gl-block s"), page.locator("#picker .gl-said")
+    for criterion, count in (("shortgpt", 30), ("taylor", 0), ("angular", 30)):
+        page.locator("#select input").fill(criterion)
+        page.locator("#select input").press("Enter")
+        expect(bars).to_have_count(count)
+        expect(said).to_contain_text("criterion chooses" if count else "Score blocks shows how")
+        if count:
+            expect(page.locator("#picker .gl-scored")).to_contain_text(criterion)
+    page.locator("#chooser").get_by_text("Blocks I name").click()
 
 
 def tick_and_read_about(page: Page, operator: str) -> None:
@@ -465,6 +480,10 @@ def test_a_criterion_can_choose_the_blocks_on_a_text_of_ones_own(watched: Watche
     page.get_by_role("option", name="shortgpt").click()
     expect(page.locator("#criterion-words")).to_contain_text("turn their input the least")
     page.locator("#count input").fill("2")
+    page.locator("#score").click()
+    expect(page.locator("#picker .gl-block s")).to_have_count(30, timeout=RUN_MS)
+    expect(page.locator("#picker .gl-said")).to_contain_text("(2 of 30)")
+    expect(page.locator("#score")).to_be_enabled()
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(page.locator("#source")).to_contain_text("(2 of 30)")

@@ -96,9 +96,10 @@ def test_a_folder_is_drawn_at_once_and_counted_after(tmp_path: Path) -> None:
     assert counted == measure(model.config, "mine").to_dict()
 
 
-def test_a_hub_model_is_drawn_from_the_cache_and_never_fetched(
+def test_a_hub_model_is_drawn_from_the_cache_where_the_hub_is_not_to_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     assert config_folder("org/name", None, PUBLIC) is None
     assert drawn("org/a--b")[0]["note"] == "'org/a--b' is not a hub id. Give org/name."
