@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ghostlab import assembly
 from ghostlab.answering import answer
-from ghostlab.assembly import cut_info, model_info, now, recovery_run, text_info, versions
 from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
@@ -59,7 +59,7 @@ class Lab:
             progress: Told how far the run is.
             cancel: Stops the run within one batch or one token.
             on_result: Given the result as soon as everything is measured, before anything is generated, and
-                again with each finished continuation.
+                again with each continuation that is judged, or with what is written when it is stopped.
             on_text: Given each continuation as it grows.
 
         Raises:
@@ -100,7 +100,8 @@ class Lab:
     ) -> list[Generation]:
         """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
 
-        ``on_generations`` is given the continuations that are finished, after each one.
+        ``on_generations`` is given the continuations that are judged, after each one, and what is written
+        so far when it is stopped.
 
         Raises:
             GhostlabError: If the model cannot be loaded again or the request exceeds a limit.
@@ -191,10 +192,9 @@ class Lab:
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
     ) -> SelectionInfo:
-        """Scores of the criterion that ``config`` selects, and the blocks that it would drop; drops none.
+        """Scores of the criterion that ``config`` selects, and the blocks that it would drop.
 
-        Raises:
-            GhostlabError: As :meth:`run`; a ConfigError if no criterion is selected.
+        Raises a ConfigError if it selects none, and as :meth:`run`.
         """
         check(config, self.settings)
         return score(self._bench, config, Progress(progress, cancel))
@@ -208,7 +208,7 @@ class Lab:
             text = self._bench.text(config.text, progress.part(0.0, 0.02))
             other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
             held_out = self._bench.held_out(config, model, text, other)
-            calib = self._bench.calibration(config, model, text)
+            calib = self._bench.calibration(config, model, text, other)
         with timed(clock, "calibrate"):
             cut, selection = decide(config, calib, progress.part(0.04, 0.3))
             calib.moments(cut, progress.part(0.3 if selection else 0.04, 0.55))
@@ -221,18 +221,19 @@ class Lab:
             measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
-            runs = [recovery_run(f, index, calib, measured) for index, f in steps]
+            runs = [assembly.recovery_run(f, index, calib, measured, variants[f.label]) for index, f in steps]
         result = RunResult(
             config=config,
-            model=model_info(model, cut),
-            text=text_info(text, other, calib, held_out.windows),
-            cut=cut_info(cut, model.depth),
+            model=assembly.model_info(model, cut),
+            text=assembly.text_info(text, other, calib, held_out.windows),
+            cut=assembly.cut_info(cut, model.depth),
             baseline=Baseline(measured.original, measured.pruned),
             runs=runs,
             timings=clock,
-            versions=versions(),
+            versions=assembly.versions(),
             selection=selection,
-            created=now(),
+            warnings=assembly.warnings(model, held_out.windows),
+            created=assembly.now(),
             operators={name: t for f in fits for name, t in pack(f.standins, f"{f.label}/").items()},
         )
         return result, variants

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghostlab.insights import Direction, StatePlane
-from ghostlab.windowrule import WindowRule
+from ghostlab.windowrule import BosPlace, WindowRule, describe
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,9 @@ class RecoveryRun:
     agreement: Agreement | None = None
     details: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    not_stock: str | None = None
+    """Why it cannot be an ordinary checkpoint; empty if nothing but a measurement at export could speak
+    against it, ``None`` in results that do not say."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class TextInfo:
-    """What was read: names and licences of the texts, tokens used, and how windows were made."""
+    """What was read. ``bos`` and ``rule`` are of held-out windows, ``calibration_bos`` of those fitted on."""
 
     calibration: str
     held_out: str
@@ -213,6 +216,18 @@ class TextInfo:
     bos: bool
     folds: int
     rule: WindowRule | None = None
+    calibration_bos: BosPlace | None = None
+
+    @property
+    def cut_by(self) -> WindowRule:
+        """The rule; results from before it was kept tell only whether BOS begins every window."""
+        return self.rule or WindowRule(bos="every window" if self.bos else "nowhere")
+
+    @property
+    def windows(self) -> str:
+        """The held-out windows in words: how many, how long, and how they were cut."""
+        count = self.held_out_tokens // self.length if self.length else 0
+        return describe(self.cut_by, count, self.length)
 
 
 @dataclass(frozen=True)

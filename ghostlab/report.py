@@ -54,6 +54,7 @@ def render(result: RunResult) -> str:
         _section("Figures at a glance", _tables(result)),
         *_figures(result),
         _generations(result),
+        _section("Ordinary checkpoints", _facts(_stock(result))),
         _section("What was fitted and evaluated on what", _facts(_setup(result))),
         _section("Run it again", f"<pre>{escape(result.config.to_command())}</pre>"),
         _section("Versions and timings", _facts(_circumstances(result))),
@@ -66,7 +67,7 @@ def render(result: RunResult) -> str:
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
         plotly=get_plotlyjs(),
-        modebar=style.MODEBAR.read_text(encoding="utf-8"),
+        scripts="\n".join(path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT)),
     )
 
 
@@ -89,6 +90,9 @@ def _warnings(result: RunResult) -> str:
 
 
 def _facts(facts: Mapping[str, str]) -> str:
+    """A list of terms; nothing if there are none."""
+    if not facts:
+        return ""
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items()) + "</dl>"
 
 
@@ -179,6 +183,14 @@ def _generations(result: RunResult) -> str:
     return _section("Generated text", f'{prompt}{says}<div class="panels">{texts}</div>')
 
 
+def _stock(result: RunResult) -> dict[str, str]:
+    """Recoveries -> the command that writes them as ordinary checkpoints, or why none can."""
+    return {
+        ", ".join(each.names): f"no: {each.reason}" if each.reason else each.command
+        for each in sentences.stock(result)
+    }
+
+
 def _setup(result: RunResult) -> dict[str, str]:
     model, text, cut = result.model, result.text, result.cut
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
@@ -191,7 +203,7 @@ def _setup(result: RunResult) -> dict[str, str]:
         f"kept {kept}",
         "Fitted on": f"{text.calibration}: {count(text.calibration_tokens)} tokens, folds: {text.folds}",
         "Evaluated on": f"{text.held_out}: {count(text.held_out_tokens)} tokens",
-        "Windows": f"{text.length} tokens each, {'with' if text.bos else 'without'} a start token",
+        "Windows": _sentence(text.windows),
         "Licence of the text": text.licence,
         "Intervals": "95 %, bootstrap over evaluation windows",
         "Note": model.note,
@@ -199,6 +211,10 @@ def _setup(result: RunResult) -> dict[str, str]:
     if result.selection is not None:
         facts["Chosen by"] = f"{result.selection.criterion} ({result.selection.convention})"
     return {name: value for name, value in facts.items() if value}
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:] + "."
 
 
 def _circumstances(result: RunResult) -> dict[str, str]:

@@ -22,7 +22,7 @@ def survey(bench: Workbench, config: RunConfig, lengths: Sequence[int], progress
     """Figures of every block of so many layers; see :meth:`ghostlab.lab.Lab.atlas`."""
     begun = time.perf_counter()
     with memory_errors(LESS_MEMORY):
-        calib = _calibration(bench, config, progress.part(0.0, 0.07))
+        calib = _calibration(bench, replace(config, held_out_text=None), progress.part(0.0, 0.07))
         found = make_atlas(config, calib, lengths, progress.part(0.07, 1.0))
     return replace(found, seconds=round(time.perf_counter() - begun, 3))
 
@@ -41,4 +41,6 @@ def score(bench: Workbench, config: RunConfig, progress: Progress) -> SelectionI
 
 def _calibration(bench: Workbench, config: RunConfig, progress: Progress) -> Calibration:
     model = bench.model(config, progress.part(0.0, 0.7))
-    return bench.calibration(config, model, bench.text(config.text, progress.part(0.7, 1.0)))
+    text = bench.text(config.text, progress.part(0.7, 0.9))
+    shown = bench.text(config.held_out_text or config.text, progress.part(0.9, 1.0))
+    return bench.calibration(config, model, text, shown)

@@ -12,7 +12,8 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
-from ghostlab.evaluation.generate import Sampling, generate
+from ghostlab.evaluation.generate import generate
+from ghostlab.evaluation.writer import Sampling
 from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.export import MANIFEST, unpack
 from ghostlab.model.lm import Model
@@ -101,7 +102,7 @@ def continue_all(
     on_text: OnText | None,
     on_generations: OnGenerations | None,
 ) -> list[Generation]:
-    """Each variant's continuation of the prompt, one after the other."""
+    """Each variant's continuation of the prompt, all of them growing side by side."""
     if config.new_tokens == 0:
         return []
     return generate(

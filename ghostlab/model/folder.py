@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from transformers import AutoConfig, PreTrainedConfig
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
 from ghostlab.errors import ModelError, ModelNotFoundError, RemoteCodeError, UnsupportedModelError
+from ghostlab.model.families import check_family
 
 _NEEDS = "A model folder needs config.json, tokenizer files and weights in safetensors."
 _TOKENIZER_FILES = (
@@ -40,7 +40,7 @@ def read_config(folder: Path) -> PreTrainedConfig:
     Raises:
         ModelNotFoundError: If the folder does not hold a model.
         RemoteCodeError: If the model needs code that comes with it.
-        UnsupportedModelError: If it is not a decoder, or is stored quantised.
+        UnsupportedModelError: If it is of a family that is not listed, or is stored quantised.
         ModelError: If the configuration contradicts itself.
     """
     raw = _read_raw(folder)
@@ -53,14 +53,6 @@ def read_config(folder: Path) -> PreTrainedConfig:
             f"config.json in {_hub_id(folder) or folder} is not valid ({type(error).__name__}: {reason}).",
             "It must describe the weights beside it.",
         ) from error
-    if getattr(config, "is_encoder_decoder", False):
-        raise UnsupportedModelError(
-            f"{config.model_type} is an encoder-decoder.", "Use a decoder-only language model."
-        )
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise UnsupportedModelError(
-            f"{config.model_type} is not a causal language model.", "Use a decoder-only language model."
-        )
     return config
 
 
@@ -102,12 +94,21 @@ def _check_known(folder: Path, raw: dict[str, Any]) -> None:
         raise UnsupportedModelError(
             f"{family} is no architecture of this version of Transformers.", "Use another model, or update."
         )
+    check_family(family, {**_defaults(family), **raw})
     if raw.get("quantization_config"):
         method = raw["quantization_config"].get("quant_method", "unknown method")
         raise UnsupportedModelError(
             f"{_name(folder)} is stored quantised ({method}).",
             "Use its full-precision version or a .gguf file.",
         )
+
+
+def _defaults(family: str) -> dict[str, Any]:
+    """What the configs of ``family`` hold if nothing is set, for what a folder's own leaves out."""
+    try:
+        return dict(vars(CONFIG_MAPPING[family]()))
+    except Exception:  # a few need packages that are missing, or have no defaults; the folder's must do
+        return {}
 
 
 def check_weight_files(folder: Path) -> None:

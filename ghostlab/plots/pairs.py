@@ -105,7 +105,7 @@ def by_window(one: Side, other: Side) -> go.Figure:
         return style.empty("They were not measured on the same windows.")
     shifts = np.subtract(one.run.window_nll, other.run.window_nll)
     role = _looks(one, other)[0]
-    title = f"nats per token, difference to {other.name}<br>(left of 0: {one.name} is better)"
+    title = "difference in nats per token<br>(left of 0: the first is better)"
     return windows.shifts_figure([(role, shifts)], title, other.name)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import gradio as gr
@@ -13,6 +14,7 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.shell import QUIET, Shell
 
 Name = Literal["run", "atlas", "scores"]
 Query = Sequence[tuple[str, str]]
@@ -42,6 +44,12 @@ def of(service: Service, job_id: str) -> str:
         return ""
     found = urlencode([(view.kind if view.kind in NAMES else "run", job_id)])
     return f"{found}&{view.about}" if view.about and len(view.about) < LONGEST else found
+
+
+def follow(press: Any, service: Service, shell: Shell) -> None:
+    """After an event that sets the watched job, let the address say so."""
+    said = press.success(partial(of, service), shell.job, shell.where, **QUIET)
+    said.success(None, shell.where, None, js=SHOW)
 
 
 def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:

@@ -55,7 +55,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
             status=gr.HTML(elem_id="status"),
             where=gr.Textbox("", visible=False, label="Address"),
         )
-        page = Page(shell.shown, service.result)
+        page = Page(shell.shown, service.result, settings.limits.hub_models)
         tabs, places = {}, {}
         with gr.Tabs(elem_id="tabs"):
             for title, build in TABS.items():

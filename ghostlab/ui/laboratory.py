@@ -71,6 +71,7 @@ class Laboratory(Protocol):
         tasks: Sequence[str],
         *,
         limit: int | None = None,
+        hub: bool = False,
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
     ) -> ZeroShot:

@@ -11,13 +11,14 @@ from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
+from ghostlab.jobstate import JobView
 from ghostlab.records import SelectionInfo
 from ghostlab.scoring import SETTINGS, scored
 from ghostlab.text.corpora import PASTE
 from ghostlab.ui import picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.score_jobs import at_hand, queue_scores
-from ghostlab.ui.service import Service
+from ghostlab.ui.service import Finding, Service
 from ghostlab.ui.shell import Update
 from ghostlab.ui.sidebar import Sidebar
 
@@ -41,15 +42,18 @@ def asked(values: Sequence[Any]) -> RunConfig:
     """
     named = dict(zip(ASKED, values, strict=True))
     pasted = (named.pop("pasted") or "").strip()
-    named["revision"] = (named["revision"] or "").strip() or None
+    for name in ("revision", "held_out_text"):
+        named[name] = (named[name] or "").strip() or None
     named["text"] = PASTE + pasted if pasted else named["text"]
     return scored(RunConfig.from_dict({**named, "drop": None}))
 
 
-def resumed(config: RunConfig | None, about: str) -> RunConfig:
-    """A configuration with the settings of a scoring job, which says ``about`` them in a query."""
-    job = RunConfig.from_query(about)
-    return replace(config or RunConfig(), drop=None, **{name: getattr(job, name) for name in SETTINGS})
+def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig | None:
+    """A configuration with the settings of a scoring job, if there is one."""
+    if job is None:
+        return config
+    asked = RunConfig.from_query(job.about)
+    return replace(config or RunConfig(), drop=None, **{name: getattr(asked, name) for name in SETTINGS})
 
 
 def bind(

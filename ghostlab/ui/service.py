@@ -10,7 +10,7 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from ghostlab.atlas import Atlas, parse_lengths, surveyed
-from ghostlab.config import PromptFormat, RunConfig
+from ghostlab.config import PromptFormat, RunConfig, label_of
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
@@ -111,10 +111,10 @@ class Service:
             temperature=temperature,
             top_p=top_p,
         )
-        if not prompt.strip():
-            raise ConfigError("The prompt is empty.", "Write a few words for the model to continue.")
         if new_tokens < 1:
-            raise ConfigError(f"new_tokens is {new_tokens}.", "Generate at least 1 token.")
+            raise ConfigError(
+                f"'{label_of('new_tokens')}' is {new_tokens}.", "Generate at least 1 token.", "new_tokens"
+            )
         if not result.operators:
             return self.start(config, owner)
         config.check(self.settings)

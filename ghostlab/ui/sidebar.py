@@ -10,7 +10,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.atlas import Atlas
-from ghostlab.config import RunConfig
+from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.scoring import from_atlas
 from ghostlab.settings import Settings
@@ -19,6 +19,7 @@ from ghostlab.text.corpora import PASTE
 from ghostlab.ui import controls, explain, operators, registry
 from ghostlab.ui.controls import FIRST_CRITERION, NUMBERS, Scores
 from ghostlab.ui.picker import BY_CRITERION, BY_HAND
+from ghostlab.ui.shell import QUIET
 
 _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")
@@ -55,9 +56,9 @@ class Sidebar:
         """
         named = dict(zip(self.controls, values, strict=True))
         unused = _ONLY_BY_CRITERION[:1] if named.pop("chooser") == BY_HAND else _ONLY_BY_HAND
-        for name, label in NUMBERS.items():
+        for name in NUMBERS:
             if named[name] is None and name not in _ONLY_BY_CRITERION:
-                raise ConfigError(f"{label} is empty.", "Give a number.")
+                raise ConfigError(f"'{label_of(name)}' is empty.", "Give a number.", name)
         named |= {name: (named[name] or "").strip() or None for name in _OPTIONAL}
         ticked = [spec for name in operators.BOXES for spec in named.pop(name) or ()]
         asked = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(named.pop("typed") or "")]
@@ -82,9 +83,10 @@ class Sidebar:
             registry.check_cut(config, settings)
         except CutError as error:
             return ("drop" if named["chooser"] == BY_HAND else "count"), str(error)
-        except GhostlabError as error:
-            name = str(error).partition(" ")[0]
-            return (name, str(error)) if name in _IN_SIGHT else ("", "")
+        except ConfigError as error:
+            return (error.setting, str(error)) if error.setting in _IN_SIGHT else ("", "")
+        except GhostlabError:
+            return "", ""
         try:
             registry.check_criterion(config.select or FIRST_CRITERION)
         except GhostlabError as error:
@@ -125,4 +127,7 @@ def build(settings: Settings, example: Atlas | None = None) -> Sidebar:
         with gr.Row(elem_classes="gl-buttons"):
             run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2)
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="stop", min_width=80)
-    return Sidebar(named, run, stop, upload, cut.picker, cut.words, cut.scores)
+    made = Sidebar(named, run, stop, upload, cut.picker, cut.words, cut.scores)
+    select: Any = named["select"]
+    select.change(made.describe, select, cut.words, **QUIET)
+    return made

@@ -263,7 +263,8 @@ def the_example_and_the_run_can_be_compared(page: Page) -> None:
 def a_result_can_be_taken_along_and_brought_back(page: Page) -> None:
     """Links, a report, an SVG of a figure, and the result's own file, which opens as a run of its own."""
     tab(page, "Overview")
-    expect(page.locator("#run-link input")).to_have_value(page.url.partition("&atlas=")[0])
+    run = parse_qs(urlsplit(page.url).query)["run"][0]
+    expect(page.locator("#run-link input")).to_have_value(re.compile(f"run={re.escape(run)}&.*sequences=8"))
     query = parse_qs(urlsplit(page.locator("#config-link input").input_value()).query)
     assert query["drop"] == ["20:25"]
     assert query["sequences"] == ["8"]
@@ -330,7 +331,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(columns.nth(4)).to_contain_text(re.compile("at token [1-4] of 4|all 4 tokens"))
     expect(columns.nth(4)).to_contain_text("20 layers share the original's prompt")
-    expect(columns.nth(4).locator(".gl-token[title*='original: log-probability']")).to_have_count(4)
+    expect(columns.nth(4).locator(".gl-token[data-tip*='original: log-probability']")).to_have_count(4)
     expect(page.locator("#columns .gl-leaves").nth(1)).to_be_visible()
 
     link = page.url
@@ -368,7 +369,7 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     expect(page.locator("#source")).to_contain_text("Your run", timeout=RUN_MS)
     tab(page, "Generate")
     column = page.locator("#columns article").first
-    expect(column).not_to_contain_text("waiting for its turn", timeout=RUN_MS)
+    expect(column).not_to_contain_text("reading the prompt", timeout=RUN_MS)
 
     other = browser.new_context()
     stranger = other.new_page()

@@ -27,6 +27,7 @@ class FakeLab:
         self.prompts: list[dict[str, Any]] = []
         self.probed: list[tuple[str, tuple[Alteration, ...]]] = []
         self.questions: list[tuple[tuple[str, ...], int]] = []
+        self.from_hub: list[bool] = []
         self.before = before
 
     def run(
@@ -69,6 +70,7 @@ class FakeLab:
 
     def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
         self.questions.append((tuple(tasks), options["limit"]))
+        self.from_hub.append(options["hub"])
         options["progress"](ProgressUpdate(1.0, "Done"))
         return make_zero_shot(["original", "pruned", *(run.label for run in source.runs)], tasks)
 

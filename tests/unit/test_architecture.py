@@ -17,7 +17,7 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
-    "answers", "atlas", "checksum", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
+    "answers", "atlas", "checks", "checksum", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
     "records", "resampling", "results", "scoring", "settings", "spec", "windowrule", "zeroshot",
 }  # fmt: skip
 ROAD = [

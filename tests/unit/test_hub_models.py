@@ -19,6 +19,7 @@ from ghostlab.errors import (
     ModelError,
     ModelNotFoundError,
     RemoteCodeError,
+    UnsupportedModelError,
 )
 from ghostlab.model import hub as hub_module
 from ghostlab.model import load as load_module
@@ -36,7 +37,7 @@ CPU = Settings(device="cpu")
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A hub with a good, a gated, a coded and a pickled model; yields what was asked of it."""
+    """A hub with a good, a gated, a coded, a pickled and an unsupported model; yields what was asked of it."""
     good = save_folder(tmp_path / "good")
     (good / "pytorch_model.bin").write_bytes(b"never fetched")
     coded = save_folder(tmp_path / "coded")
@@ -47,7 +48,10 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     for folder in (empty, huge):
         folder.mkdir()
     (huge / "config.json").write_bytes(b" " * (hub_module.MOST_CONFIG_BYTES + 1))
+    mixed = save_folder(tmp_path / "mixed")
+    change_config(mixed, model_type="mixtral", num_local_experts=2)
     repos: dict[str, Path | str] = {
+        "org/mixed": mixed,
         "org/good": good,
         "org/coded": coded,
         "org/pickled": pickled,
@@ -94,6 +98,13 @@ def test_the_reasons_why_a_hub_model_is_refused(hub: list[str]) -> None:
         load_model("org/coded", settings=CPU)
     with pytest.raises(ModelError, match="safetensors"):
         load_model("org/pickled", settings=CPU)
+
+
+def test_a_family_is_refused_before_weights_are_fetched(hub: list[str]) -> None:
+    with pytest.raises(UnsupportedModelError, match="mixture of experts"):
+        load_model("org/mixed", settings=CPU)
+    assert any("config.json" in path for path in hub)
+    assert not any("safetensors" in path for path in hub)
 
 
 def test_without_network_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

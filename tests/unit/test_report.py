@@ -10,7 +10,7 @@ import plotly.io
 import pytest
 
 from ghostlab import report
-from tests.helpers.results import make_result, with_selection
+from tests.helpers.results import MULTIPLIES, make_result, with_selection
 
 pytestmark = pytest.mark.unit
 
@@ -33,6 +33,15 @@ def test_report_states_command_texts_warnings_and_versions(page):
         assert text in page
     assert "layers 10–11, 20–24 (7 of 30)" in page
     assert "streamline (mean cosine distance per token)" in page
+
+
+def test_report_says_which_recoveries_can_be_ordinary_checkpoints():
+    page = report.render(make_result(("ghost", "mean_shift", "affine")))
+    facts = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert facts["ghost, affine"] == f"no: {MULTIPLIES}"
+    assert facts["mean_shift"].startswith("ghostlab export --result result/ --method mean_shift --stock ")
+    old = replace(make_result(), runs=[replace(run, not_stock=None) for run in make_result().runs])
+    assert "Ordinary checkpoints" not in report.render(old)
 
 
 def test_report_table_has_every_variant_with_intervals(page):

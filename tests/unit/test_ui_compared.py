@@ -198,7 +198,7 @@ def _file(change: Callable[[dict[str, Any]], object]) -> bytes:
         (b"[" * 200_000, "no readable JSON"),
         (b"[1]", "no JSON object"),
         (b'{"name": "package"}', "neither a result nor settings"),
-        (b'{"sequences": "many"}', "sequences is 'many'"),
+        (b'{"sequences": "many"}', "'Sequences' is 'many'"),
         (b"x" * 3_000_000, "3.0 MB; this server reads up to 2 MB"),
         (_file(lambda values: values.update(schema=99)), "schema 99"),
         (_file(lambda values: values.pop("runs")), "damaged at runs"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -169,11 +170,44 @@ def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page:
     assert (again[select], again[count]) == ("taylor", 4)
 
 
+def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_one_under_way(
+    page: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module.gr, "Info", lambda text, **_: None)
+    go_on, shell = threading.Event(), page.shell
+
+    def fail(_: Any) -> None:
+        go_on.wait(5)
+        raise ConfigError("It went wrong.")
+
+    page.service.lab.before = fail
+    job_id = pressed(page)
+    file = json.dumps(make_result(seed=1).to_dict()).encode()
+    during = page.accept(file, job_id)
+    assert shell.job not in during, "Stop and the status line still belong to the run"
+    assert shell.status not in during
+    assert during[shell.shown] == during[shell.drawn]
+    assert "From a file" in during[shell.source]
+    go_on.set()
+    assert "Failed: It went wrong." in followed(page, job_id, "")[-1][shell.status]
+    assert page.told == ["It went wrong."]
+    after = page.accept(file, job_id)
+    assert (after[shell.job], after[shell.status]) == (after[shell.shown], "")
+    settings = page.accept(b'{"drop": "3:5"}', job_id)
+    assert not {shell.job, shell.status, shell.shown} & set(settings)
+    assert page.told == ["It went wrong."], "an old error is not told again"
+
+    page.service.lab.before = None
+    begun = page.run(visitor(), *[control.value for control in page.sidebar.inputs])[shell.status]
+    assert "Failed" not in begun
+    assert "went wrong" not in begun
+
+
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
     for query, sentence in (
         ("run=gone", "That run is no longer on this server"),
         ("atlas=gone", "That block map is no longer on this server"),
-        ("sequences=many", "sequences is 'many'"),
+        ("sequences=many", "'Sequences' is 'many'"),
     ):
         opened = page.open(visitor(query))
         assert "Example run" in opened[page.shell.source]

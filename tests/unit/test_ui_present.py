@@ -10,9 +10,9 @@ import pytest
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
 from ghostlab.ui import present
-from ghostlab.ui.tabs import overview
+from ghostlab.ui.tabs import overview, share
 from ghostlab.ui.tabs.generate import columns_of, lead_of
-from tests.helpers.results import make_result
+from tests.helpers.results import MULTIPLIES, make_result
 
 pytestmark = pytest.mark.unit
 RESULT = make_result()
@@ -55,7 +55,7 @@ def test_columns_show_what_is_written_and_nothing_of_an_earlier_text() -> None:
     view = replace(VIEW, result=fresh, texts={"original": " <i>so</i> far"})
     shown = columns_of(fresh, view)
     assert "&lt;i&gt;so&lt;/i&gt; far" in shown
-    assert shown.count("waiting for its turn") == len(RESULT.runs) + 1
+    assert shown.count("reading the prompt") == len(RESULT.runs) + 1
     assert 'aria-busy="true"' in shown
     stopped = columns_of(fresh, replace(view, state="stopped"))
     assert "nothing generated yet" in stopped
@@ -72,7 +72,7 @@ def test_columns_take_their_colours_one_by_one_as_they_are_finished() -> None:
     assert ["gl-token" in column for column in columns] == [True, True, False, False]
     assert "old" not in shown
     assert "</span> so far</p>" in columns[2]
-    assert "waiting for its turn" in columns[3]
+    assert "reading the prompt" in columns[3]
     assert 'aria-busy="true"' in shown
     assert "leaves the original&#x27;s path at token 1 of 6" in columns[1]
     assert "20 layers share the original&#x27;s prompt" in columns[1]
@@ -98,6 +98,19 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
     assert all(kind.kind in "fi" for kind in numeric.dtypes), "columns must sort as numbers"
     assert not numeric.isna().any().any(), "what has no number would sort as 0"
     assert table["Perplexity"][0] == RESULT.baseline.original.perplexity.value
+
+
+def test_the_overview_says_which_recoveries_can_be_ordinary_checkpoints() -> None:
+    result = make_result(("ghost", "mean_shift", "affine"))
+    named = replace(result.runs[1], label="mean_shift, rank 4")
+    lines = share.as_stock(replace(result, runs=[result.runs[0], named, result.runs[2]])).splitlines()
+    assert lines[-2:] == [
+        f"- **ghost**, **affine**: no. {MULTIPLIES}",
+        "- **mean_shift, rank 4**: yes, `ghostlab export --result result/ --method 'mean_shift, rank 4' "
+        "--stock --out stock/`",
+    ]
+    old = replace(result, runs=[replace(run, not_stock=None) for run in result.runs])
+    assert share.as_stock(old) == ""
 
 
 def test_warnings_are_listed_once_and_escaped() -> None:

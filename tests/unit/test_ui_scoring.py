@@ -99,7 +99,7 @@ def test_the_controls_say_what_is_asked() -> None:
     values = [getattr(config, name) for name in scoring.ASKED if name != "pasted"]
     assert scoring.asked([*values, ""]) == scored(config)
     assert scoring.asked([*values, " Mine. "]).text == "paste:Mine."
-    with pytest.raises(ConfigError, match="count"):
+    with pytest.raises(ConfigError, match="How many layers"):
         scoring.asked(
             [
                 None if name == "count" else value
@@ -107,6 +107,10 @@ def test_the_controls_say_what_is_asked() -> None:
             ]
         )
     base = RunConfig(recover=(), prompt="kept")
-    again = scoring.resumed(base, config.to_query())
+    service = Service(Settings(), FakeLab())
+    job = service.jobs.view(queue_scores(service, config, owner="ann"))
+    assert scoring.resumed(base, None) is base
+    again = scoring.resumed(base, job)
+    assert again is not None
     assert (again.prompt, again.select, again.drop) == ("kept", "shortgpt", None)
     assert alike(again, config)

@@ -32,6 +32,7 @@ from ghostlab.plots.sentences.scores import (
     relative_error,
     selection,
 )
+from ghostlab.plots.sentences.stock import stock
 from ghostlab.plots.sentences.tasks import tasks
 from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
@@ -57,6 +58,7 @@ __all__ = [
     "selection",
     "singular_values",
     "state_plane",
+    "stock",
     "strengths",
     "symmetry_cost",
     "tasks",
