@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +20,12 @@ from ghostlab.model.lm import Model
 from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
 from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
-from ghostlab.pruning.selection import resolve as resolve_criterion
-from ghostlab.records import Baseline
+from ghostlab.records import Baseline, SelectionInfo
 from ghostlab.recovery.fitting import apply
-from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
+from ghostlab.scouting import score, survey
 from ghostlab.settings import Settings
-from ghostlab.steps import continue_all, decide, fit_all, rebuild, timed
+from ghostlab.steps import check, continue_all, decide, fit_all, rebuild, timed
 from ghostlab.workbench import Workbench
 from ghostlab.zeroshot import ZeroShot
 
@@ -67,7 +65,7 @@ class Lab:
         Raises:
             GhostlabError: For anything that the user can mend; see :mod:`ghostlab.errors`.
         """
-        self._check(config)
+        check(config, self.settings)
         steps = Progress(progress, cancel)
         with memory_errors(LESS_MEMORY):
             model = self._bench.model(config, steps.part(0.0, 0.05))
@@ -116,7 +114,7 @@ class Lab:
             top_p=top_p,
             seed=seed,
         )
-        self._check(config)
+        check(config, self.settings)
         steps = Progress(progress, cancel)
         with memory_errors("Lower new_tokens or shorten the prompt."):
             model = self._bench.model(config, steps.part(0.0, 0.1))
@@ -183,21 +181,22 @@ class Lab:
         Raises:
             GhostlabError: As :meth:`run`; a CutError if a length does not fit the model.
         """
-        self._check(config)
-        steps, begun = Progress(progress, cancel), time.perf_counter()
-        with memory_errors(LESS_MEMORY):
-            model = self._bench.model(config, steps.part(0.0, 0.05))
-            text = self._bench.text(config.text, steps.part(0.05, 0.07))
-            calib = self._bench.calibration(config, model, text)
-            found = assembly.make_atlas(config, calib, lengths, steps.part(0.07, 1.0))
-        return replace(found, seconds=round(time.perf_counter() - begun, 3))
+        check(config, self.settings)
+        return survey(self._bench, config, lengths, Progress(progress, cancel))
 
-    def _check(self, config: RunConfig) -> None:
-        """Everything that can be refused before anything is loaded."""
-        config.check(self.settings)
-        resolve(config.recover, config.rank, config.ridge)
-        if config.select is not None:
-            resolve_criterion(config.select)
+    def score(
+        self,
+        config: RunConfig,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SelectionInfo:
+        """Scores of the criterion that ``config`` selects, and the blocks that it would drop.
+
+        Raises a ConfigError if it selects none, and as :meth:`run`.
+        """
+        check(config, self.settings)
+        return score(self._bench, config, Progress(progress, cancel))
 
     def _measure(
         self, config: RunConfig, model: Model, progress: Progress

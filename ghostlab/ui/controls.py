@@ -9,9 +9,9 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of, label_of
-from ghostlab.results import RunResult
+from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, operators, picker, registry, uploads
+from ghostlab.ui import explain, operators, picker, registry, shell, uploads
 from ghostlab.ui.picker import BY_CRITERION, BY_HAND
 
 FIRST_CRITERION = "streamline"
@@ -26,6 +26,22 @@ _AMOUNTS = (
 
 
 @dataclass(frozen=True)
+class Scores:
+    """The button that scores the blocks, and what belongs to it.
+
+    Attributes:
+        start, stop: Buttons.
+        progress: How the watched job goes.
+        found: Id of the job whose scores the page has; empty for none.
+    """
+
+    start: gr.Button
+    stop: gr.Button
+    progress: gr.HTML
+    found: gr.Textbox
+
+
+@dataclass(frozen=True)
 class Cut:
     """How the blocks to drop are named.
 
@@ -33,11 +49,13 @@ class Cut:
         controls: The settings, by name.
         picker: The model's blocks, to be clicked.
         words: What is said of the chosen criterion.
+        scores: The button that computes its scores.
     """
 
     controls: dict[str, Component]
     picker: gr.HTML
     words: gr.Markdown
+    scores: Scores
 
 
 def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], gr.UploadButton]:
@@ -62,12 +80,15 @@ def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], 
     return {"model": model, "text": text, "pasted": pasted}, upload
 
 
-def cut(default: RunConfig, example: RunResult | None) -> Cut:
-    """Blocks by hand, on the picker or in words, or by criterion: one of the two is hidden."""
+def cut(default: RunConfig, info: SelectionInfo | None) -> Cut:
+    """Blocks by hand, on the picker or in words, or by criterion: one of the two is hidden.
+
+    ``info`` are the scores of :data:`FIRST_CRITERION` under the default settings, if they are known.
+    """
     criteria = registry.criteria()
     with gr.Group(elem_id="cut"):
         chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
-        blocks = picker.build(default, example)
+        blocks = picker.build(default, info)
         drop = gr.Textbox(
             default.drop, label=label_of("drop"), max_lines=1, elem_id="drop",
             info="The same in words, stop not included: 20:25 or 10:12, 27.",
@@ -78,6 +99,7 @@ def cut(default: RunConfig, example: RunResult | None) -> Cut:
         )  # fmt: skip
         count = gr.Number(default.count, label=label_of("count"), precision=0, visible=False, elem_id="count")
         with gr.Column(visible=False, elem_id="criterion") as box:
+            buttons = _scores()
             words = _markdown("criterion-words", explain.criterion(criteria[FIRST_CRITERION]))
             with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
                 _markdown("criteria-words", explain.criteria(criteria.values()))
@@ -85,7 +107,16 @@ def cut(default: RunConfig, example: RunResult | None) -> Cut:
         by_kind, chooser, [blocks, drop, select, box, count], show_progress="hidden", queue=False,
         api_visibility="private",
     )  # fmt: skip
-    return Cut({"chooser": chooser, "drop": drop, "select": select, "count": count}, blocks, words)
+    named: dict[str, Component] = {"chooser": chooser, "drop": drop, "select": select, "count": count}
+    return Cut(named, blocks, words, buttons)
+
+
+def _scores() -> Scores:
+    with gr.Row(elem_id="score-buttons"):
+        start = gr.Button("Score blocks", elem_id="score", min_width=120, scale=2)
+        stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="score-stop", min_width=80)
+    found = gr.Textbox("", visible=False, label="Scores")
+    return Scores(start, stop, shell.near("score"), found)
 
 
 def by_kind(kind: str) -> list[Any]:

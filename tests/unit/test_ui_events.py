@@ -22,6 +22,7 @@ from ghostlab.ui import events as events_module
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
+from ghostlab.ui.score_jobs import queue_scores
 from ghostlab.ui.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
@@ -80,7 +81,7 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.sidebar.run].interactive
     assert not updates[-1][page.sidebar.stop].interactive
-    assert len(page.near) == 5
+    assert len(page.near) == 6
     for place in page.near:
         assert "Done in" in updates[-1][place]
         assert 'role="status"' not in updates[-1][place], "announced once"
@@ -151,6 +152,22 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     assert opened[page.shell.job] == job_id
     assert opened[page.shell.shown] == opened[page.shell.drawn] == run
     assert page.mapper["shown"] not in opened
+
+
+def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page: Events) -> None:
+    run = pressed(page)
+    followed(page, run, "")
+    asked = RunConfig(drop=None, select="taylor", count=4)
+    job_id = queue_scores(page.service, asked, owner="ann")
+    updates = followed(page, job_id, run)
+    assert sent(updates, page.scores.found) == [job_id]
+    assert sent(updates, page.shell.shown) == sent(updates, page.mapper["shown"]) == []
+    assert updates[-1][page.scores.start].interactive
+    assert "Done in" in updates[-1][page.scores.progress]
+    again = page.open(visitor(f"run={run}&scores={job_id}"))
+    assert (again[page.shell.job], again[page.scores.found]) == (run, job_id)
+    select, count = (page.sidebar.controls[name] for name in ("select", "count"))
+    assert (again[select], again[count]) == ("taylor", 4)
 
 
 def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_one_under_way(

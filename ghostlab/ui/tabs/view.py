@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,12 @@ class Tab:
     words: Outputs = field(default_factory=Outputs)
     controls: Mapping[str, Component] = field(default_factory=dict)
     parts: Any = None
+
+
+def named(tabs: Iterable[Tab], prefix: str) -> list[Component]:
+    """Controls of tabs whose name begins so: each starts a job, stops it, or tells how it goes."""
+    controls = [item for tab in tabs for item in tab.controls.items()]
+    return [component for name, component in controls if name.startswith(prefix)]
 
 
 @dataclass(frozen=True)
