@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Generic, TypeVar
@@ -130,7 +130,17 @@ class JobStore(Generic[Result]):
             if record is None:
                 return None
             self._records.move_to_end(job_id)
-            return record.look(self._queue.index(record) + 1 if record.state == "waiting" else 0)
+            return record.look(self._place(record))
+
+    def listed(self, ids: Collection[str], owner: str = "") -> list[JobView[Result]]:
+        """Those of these ids and all of an owner's, in the order they came; it keeps none of them longer."""
+        with self._changed:
+            found = [
+                record
+                for record in self._records.values()
+                if record.id in ids or (owner and record.identity[0] == owner)
+            ]
+            return [record.look(self._place(record)) for record in sorted(found, key=lambda each: each.came)]
 
     def follow(self, job_id: str, tick: float = 1.0, pause: float = 0.5) -> Iterator[JobView[Result]]:
         """Views of a job until it is finished: at each change, not closer than ``pause``, at least every
@@ -185,6 +195,9 @@ class JobStore(Generic[Result]):
                     del self._records[old.id]
                     self._forgotten.append(old.id)
                 return
+
+    def _place(self, record: JobRecord[Result]) -> int:
+        return self._queue.index(record) + 1 if record.state == "waiting" else 0
 
     def _version(self, job_id: str) -> int:
         record = self._records.get(job_id)

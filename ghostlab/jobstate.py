@@ -65,6 +65,7 @@ class JobRecord(Generic[Result]):
     identity: tuple[str, str, str]
     about: str = ""
     start: Callable[[], object] | None = None
+    came: float = field(default_factory=time.monotonic)
     cancel: CancelToken = field(default_factory=CancelToken)
     state: JobState = "waiting"
     version: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlencode
 
 import gradio as gr
@@ -46,9 +46,9 @@ def of(service: Service, job_id: str) -> str:
     return f"{found}&{view.about}" if view.about and len(view.about) < LONGEST else found
 
 
-def follow(press: Any, service: Service, shell: Shell) -> None:
-    """After an event that sets the watched job, let the address say so."""
-    said = press.success(partial(of, service), shell.job, shell.where, **QUIET)
+def follow(service: Service, shell: Shell) -> None:
+    """Let the address say which job is watched."""
+    said = shell.job.change(partial(of, service), shell.job, shell.where, **QUIET)
     said.success(None, shell.where, None, js=SHOW)
 
 

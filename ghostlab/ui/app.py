@@ -12,7 +12,7 @@ from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import api, picker, present, registry, sidebar, theme, tour
+from ghostlab.ui import agenda, api, picker, present, registry, sidebar, theme, tour
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
 from ghostlab.ui.laboratory import Laboratory
@@ -53,6 +53,8 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
                 '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
             ),
             status=gr.HTML(elem_id="status"),
+            agenda=agenda.panel(),
+            known=agenda.state(),
             where=gr.Textbox("", visible=False, label="Address"),
         )
         page = Page(shell.shown, service.result, settings.limits.hub_models)
@@ -76,7 +78,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS, picker.CSS, tour.CSS, tokens.CSS],
+        "css_paths": [theme.CSS, agenda.CSS, picker.CSS, tour.CSS, tokens.CSS],
         "head": theme.head(),
         "share": False,
         "ssr_mode": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -10,18 +11,18 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.atlas import Atlas
-from ghostlab.config import PromptFormat
-from ghostlab.errors import ConfigError
+from ghostlab.errors import ResultError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import address, asking, picks, present, probing, scoring, uploads
+from ghostlab.ui import address, agenda, asking, picks, present, probing, scoring, uploads, writing
 from ghostlab.ui import picker as block_picker
+from ghostlab.ui.agenda import Agenda
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
 from ghostlab.ui.shell import FOLD_ON_PHONE, QUIET, Shell, Update
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.surveys import Surveys
-from ghostlab.ui.tabs.generate import ASKED, columns_of, lead_of
+from ghostlab.ui.tabs.generate import columns_of, lead_of
 from ghostlab.ui.tabs.share import Share
 from ghostlab.ui.tabs.view import Tab, named
 
@@ -35,7 +36,7 @@ class Events:
         self.tabs = list(tabs.values())
         self.by_title = tabs
         self.scores = sidebar.scores
-        self.starts = [sidebar.run, self.scores.start, *named(self.tabs, "start")]
+        self.starts = [self.scores.start, *named(self.tabs, "start")]
         self.stops = [sidebar.stop, self.scores.stop, *named(self.tabs, "stop")]
         self.near = [self.scores.progress, *named(self.tabs, "progress")]
         self.shell = shell
@@ -49,34 +50,34 @@ class Events:
 
     def bind(self, demo: gr.Blocks) -> None:
         """Wire every event of the page."""
-        shell, writer, mapper = self.shell, self.writer, self.mapper
-        buttons = [*self.starts, *self.stops]
+        shell, mapper = self.shell, self.mapper
+        buttons = [self.sidebar.run, *self.starts, *self.stops]
         told = [shell.status, *self.near]
         started = [shell.job, *told, *buttons]
         shows = [shell.shown, shell.drawn, shell.source, *self._written]
-        page = [*told, *shows, mapper["shown"], self.scores.found, *buttons]
+        lists = [shell.known, shell.agenda]
+        page = [shell.job, *told, *shows, *lists, mapper["shown"], self.scores.found, *buttons]
         words, figures = self._components("words"), self._components("figures")
-        asked = [shell.shown, *(writer[name] for name in ASKED)]
-        run, survey = self.sidebar.inputs, [mapper["lengths"], *self.sidebar.inputs]
+        run = self.sidebar.inputs
         presses = [
-            self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET),
-            writer["start"].click(self.generate, asked, started, **QUIET),
-            mapper["start"].click(self.survey, survey, started, **QUIET),
+            self.sidebar.run.click(self.run, [shell.job, *run], started, validator=self.validate, **QUIET),
+            self.surveys.start(self.sidebar, self._started, started, QUIET),
         ]
         rest = {"job": shell.job, "next_rank": self.sidebar.controls["rank"], **QUIET}
         presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **rest)
-        tasks = self.by_title["Tasks"]
-        presses.append(asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
-        upload = self.share.upload
-        taken = upload.upload(self.accept, [upload, shell.job], [shell.job, *told, *shows, *run], **QUIET)
+        for title, queues in (("Tasks", asking), ("Generate", writing)):
+            tab = self.by_title[title]
+            presses.append(queues.bind(self.service, shell.shown, tab, self._started, started, **QUIET))
+        showing, upload = [shell.job, *told, *shows], self.share.upload
+        taken = upload.upload(self.accept, [upload, shell.job], [*showing, *run], **QUIET)
+        agenda.bind(self.service, shell, self.show, showing)
         at = scoring.Page(shell.shown, mapper["shown"])
-        scored = scoring.bind(self.service, self.sidebar, at, self._started, started, **QUIET)
-        for press in [*presses, scored, taken]:
-            address.follow(press, self.service, shell)
-            if press is not scored:  # scores are drawn in the sidebar
-                press.success(None, None, None, js=FOLD_ON_PHONE)
-        for press in [*presses, scored]:
-            press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
+        scoring.bind(self.service, self.sidebar, at, self._started, started, **QUIET)
+        for press in [*presses, taken]:
+            press.success(None, None, None, js=FOLD_ON_PHONE)
+        address.follow(self.service, shell)
+        watched = [shell.job, shell.shown, shell.known]
+        shell.job.change(self.watch, watched, page, trigger_mode="multiple", **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
         shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
@@ -86,76 +87,51 @@ class Events:
         self.surveys.bind(self.sidebar, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
         asks = [shell.job, *self.sidebar.inputs, shell.status]
-        first = [*asks, *shows, *words, *figures, *self.surveys.opened, self.scores.found]
-        opened = demo.load(self.open, None, first, **QUIET)
+        first = [*asks, *shows, *lists, *words, *figures, *self.surveys.opened, self.scores.found]
+        demo.load(self.open, shell.known, first, **QUIET)
         uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
         block_picker.bind(self.service.settings, self.sidebar.picker, self.sidebar.controls, QUIET)
-        opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
         return [component for tab in self.tabs for component in getattr(tab, part).components]
 
     # -- buttons -----------------------------------------------------------------------------------------
 
-    def validate(self, *values: Any) -> list[Any]:
+    def validate(self, _: str, *values: Any) -> list[Any]:
         """A sentence beside the control in sight that is wrong, before anything else happens."""
         name, message = self.sidebar.problem(values, self.service.settings)
-        return [gr.validate(control != name, message) for control in self.sidebar.controls]
+        checked = [gr.validate(control != name, message) for control in self.sidebar.controls]
+        return [gr.validate(True, ""), *checked]
 
-    def run(self, request: gr.Request, *values: Any) -> Update:
-        """Queue a run of what the sidebar says."""
+    def run(self, request: gr.Request, watched: str, *values: Any) -> Update:
+        """Queue a run of what the sidebar says; a job that is under way stays the watched one."""
         with told_to_user():
-            return self._started(self.service.start(self.sidebar.read(values), request.session_hash or ""))
-
-    def generate(
-        self,
-        request: gr.Request,
-        shown: str,
-        prompt: str,
-        prompt_format: PromptFormat,
-        *amounts: float | None,
-    ) -> Update:
-        """Queue the continuation of a prompt by every variant of the shown result.
-
-        ``amounts`` are new tokens, temperature and top p.
-        """
-        with told_to_user():
-            given = [amount for amount in amounts if amount is not None]
-            if len(given) < len(amounts):
-                raise ConfigError("A number is empty.", "Give new tokens, temperature and top p.")
-            tokens, temperature, top_p = given
-            job_id = self.service.generate(
-                shown,
-                prompt=prompt,
-                prompt_format=prompt_format,
-                new_tokens=int(tokens),
-                temperature=temperature,
-                top_p=top_p,
-                owner=request.session_hash or "",
-            )
-            return self._started(job_id)
-
-    def survey(self, request: gr.Request, lengths: str, *values: Any) -> Update:
-        """Queue an atlas of the sidebar's model on its text."""
-        with told_to_user():
-            config = self.sidebar.read(values)
-            return self._started(self.service.survey(config, lengths, request.session_hash or ""))
+            job_id = agenda.add(self.service, self.sidebar.read(values), request.session_hash or "")
+            job = self.service.jobs.view(watched)
+            return self._started(job_id) if job is None or job.finished else {self.shell.job: gr.skip()}
 
     def accept(self, data: bytes | None, watched: str) -> Update:
-        """Fill the sidebar from a file, and show its result if it holds one.
-
-        A job that is under way stays the watched one; of one that has ended nothing more is said.
-        """
+        """Fill the sidebar from a file, and show its result if it holds one."""
         with told_to_user():
             config, opened = self.service.accept(data or b"")
         update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
-        view, job = (self.service.jobs.view(job_id) for job_id in (opened, watched))
-        if view is None or not isinstance(view.result, RunResult):
+        if not opened:
             gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
             return update
-        update |= self._news(view, view.result, None)
+        return update | self.show(opened, watched)
+
+    def show(self, job_id: str, watched: str) -> Update:
+        """The result of a job. One that is under way stays the watched one; of an ended one no more is said.
+
+        Raises:
+            ResultError: If it is no longer here.
+        """
+        view, job = (self.service.jobs.view(name) for name in (job_id, watched))
+        if view is None or not isinstance(view.result, RunResult):
+            raise ResultError(self.service.gone(job_id), "Press Run to compute it again.")
+        update = self._news(view, view.result, None)
         if job is None or job.finished:
-            update |= {self.shell.job: opened, **self._status(None)}
+            update |= {self.shell.job: job_id, **self._status(None)}
         return update
 
     def _started(self, job_id: str) -> Update:
@@ -164,12 +140,18 @@ class Events:
 
     # -- the page ----------------------------------------------------------------------------------------
 
-    def open(self, request: gr.Request) -> Update:
-        """What a page shows first: the run and the atlas that its address names, or the examples at once."""
+    def open(self, request: gr.Request, known: Any) -> Update:
+        """What a page shows first: the run and the atlas that its address names, or the examples at once.
+
+        It follows a job of theirs that is under way, else the first of its own that it has not been by.
+        """
         query = list(request.query_params.multi_items())
         run, survey, scores = jobs = [address.job(self.service, query, name) for name in address.NAMES]
+        own = Agenda(self.service.jobs, known, request.session_hash or "")
         job = address.followed(jobs)
-        update: Update = {self.shell.job: job.id if job else ""}
+        if job is None or job.finished:
+            job = own.coming() or job
+        update: Update = {self.shell.job: job.id if job else "", **self._listed(own, job)}
         said = run or survey
         config = address.asked_for(parse_qsl(said.about) if said else query)
         config = scoring.resumed(config, scores)
@@ -178,25 +160,42 @@ class Events:
             update |= dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
         if run is None or not isinstance(run.result, RunResult):
             update |= self._example()
-        elif job is not run:  # `watch` will not come by it
+        elif job is None or job.id != run.id:  # `watch` will not come by it
             update |= self._news(run, run.result, None)
         return update | self.surveys.open(survey)
 
-    def watch(self, job_id: str, shown: str) -> Iterator[Update]:
-        """Follow a job until it ends; what has not changed on the page is not sent again."""
+    def watch(self, request: gr.Request, job_id: str, shown: str, known: Any) -> Iterator[Update]:
+        """Follow a job until it ends, then hand over to the next of the page's own, if there is one.
+
+        What has not changed on the page is not sent again.
+        """
         last = self.service.find(shown)
+        listed: Update = {}
+        own = Agenda(self.service.jobs, known, request.session_hash or "")
         yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
         for view in self.service.follow(job_id) if job_id else ():
             if view.error:
                 gr.Warning(view.error, title=f"The {address.WHAT.get(view.kind, 'run')} failed", duration=10)
-            update: Update = {**self._status(view), **self._buttons(not view.finished)}
+            own.look(view)
+            busy = not view.finished or own.coming(job_id) is not None
+            update: Update = {**self._status(view), **self._buttons(busy)}
             if isinstance(view.result, RunResult):
                 update |= self._news(view, view.result, last)
                 last = view.result
             elif view.result is not None:
                 place = self.mapper["shown"] if isinstance(view.result, Atlas) else self.scores.found
                 update[place] = view.id
+            if listed != (listed := self._listed(own, view)):
+                update |= listed
             yield update
+        if own.coming(job_id) is not None:
+            time.sleep(agenda.PAUSE)
+            own.look()
+            after = own.coming(job_id)
+            yield self._buttons(busy=False) if after is None else {self.shell.job: after.id}
+
+    def _listed(self, own: Agenda, followed: JobView[Finding] | None) -> Update:
+        return {self.shell.known: own.stored(), self.shell.agenda: own.html(followed)}
 
     def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:
         """What a job's result changes on a page that shows ``last``."""
@@ -246,4 +245,5 @@ class Events:
 
     def _buttons(self, busy: bool) -> Update:
         update: Update = {button: gr.Button(interactive=not busy) for button in self.starts}
+        update[self.sidebar.run] = gr.Button("Queue" if busy else "Run")
         return update | {button: gr.Button(interactive=busy) for button in self.stops}

@@ -27,6 +27,8 @@ class Shell:
         source: Which run is shown, for people.
         status: How the watched job goes.
         where: The query of the page's address while it is watched.
+        known: Jobs of this page, in the browser; see :mod:`ghostlab.ui.agenda`.
+        agenda: The same as a list for people.
     """
 
     job: Component
@@ -35,6 +37,8 @@ class Shell:
     source: Component
     status: Component
     where: Component
+    known: Component
+    agenda: Component
 
 
 def near(name: str, *, phone: bool = False) -> gr.HTML:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 import gradio as gr
+from gradio.components import Component
 
 from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
@@ -14,6 +15,7 @@ from ghostlab.plots import blocks
 from ghostlab.ui import picks
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.shell import Update
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.tabs import atlas as tab
 
@@ -49,6 +51,30 @@ class Surveys:
             return {**update, own["shown"]: view.id}
         drawn = tab.render(self.service.example_atlas, True)
         return update | dict(zip(self.drawn, drawn, strict=True))
+
+    def start(
+        self,
+        sidebar: Sidebar,
+        started: Callable[[str], Update],
+        outputs: list[Component],
+        quiet: dict[str, Any],
+    ) -> Any:
+        """Wire the button; returns its click event.
+
+        Args:
+            sidebar: Says what is surveyed.
+            started: What a page is sent once a job is queued.
+            outputs: Components of that.
+            quiet: Settings of an event that shows no progress.
+        """
+
+        def survey(request: gr.Request, lengths: str, *values: Any) -> Update:
+            with told_to_user():
+                config = sidebar.read(values)
+                return started(self.service.survey(config, lengths, request.session_hash or ""))
+
+        asked = [self.controls["lengths"], *sidebar.inputs]
+        return self.controls["start"].click(survey, asked, outputs, **quiet)
 
     def bind(self, sidebar: Sidebar, quiet: dict[str, Any]) -> None:
         """Wire the tab; blocks that are taken go into ``sidebar``."""

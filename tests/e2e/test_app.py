@@ -296,14 +296,14 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tick_and_read_about(page, "mean_shift")
     page.locator("#typed input, #typed textarea").fill("refit_layer, layer=22")
     page.locator("#run").click()
-    expect(page.locator("#run")).to_be_disabled()
+    another_configuration_waits_in_the_list(page)
     expect(page.locator("#status .gl-progress")).to_be_visible()
     expect(page).to_have_url(re.compile(r"run="))
     expect(page.locator("#source")).to_contain_text("Example run")  # the earlier result stays meanwhile
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(page.locator("#source")).to_contain_text("Your run")
     expect(page.locator("#source")).to_contain_text("8 × 64 tokens")
-    expect(page.locator("#run")).to_be_enabled()
+    expect(page.locator("#run")).to_contain_text("Run")
     for name, count in FIGURES.items():
         tab(page, name)
         figures_have_size(page, count)
@@ -345,6 +345,21 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tab(page, "Block map")
     expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers")
     a_result_can_be_taken_along_and_brought_back(page)
+
+
+def another_configuration_waits_in_the_list(page: Page) -> None:
+    """Queued while the first computes, told where it stands, and stopped there."""
+    expect(page.locator("#run")).to_contain_text("Queue")
+    page.locator("#sequences input").fill("9")
+    page.locator("#run").click()
+    rows = page.locator("#agenda li")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("Computing")
+    expect(rows.nth(1)).to_contain_text("Next")
+    expect(rows.nth(1)).to_contain_text("Sequences 9")
+    rows.nth(1).get_by_role("button", name="Stop").click()
+    expect(rows).to_have_count(0)
+    page.locator("#sequences input").fill("8")
 
 
 def a_block_map_is_computed(page: Page) -> None:

@@ -108,7 +108,7 @@ def test_a_job_outlives_the_page_that_started_it_and_any_other_finds_it_by_its_i
         started = Client(held.url, verbose=False)
         run_id = started.predict({"seed": 11}, api_name="/run")
         started.close()
-        visitor.ask(visitor.events("watch")[0], run_id, "").raise_for_status()
+        visitor.ask(visitor.events("watch")[0], run_id, "", []).raise_for_status()
         next(message for message in visitor.heard() if message["msg"] == "process_generating")
     other = Client(held.url, verbose=False)
     with held.visitor() as visitor:

@@ -17,7 +17,7 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import address, picks, sidebar
+from ghostlab.ui import address, agenda, picks, sidebar, writing
 from ghostlab.ui import events as events_module
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
@@ -44,7 +44,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
     with gr.Blocks():
         bar = sidebar.build(Settings())
         shell = Shell(
-            *(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status", "where"))
+            *(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status", "where")),
+            known=agenda.state(),
+            agenda=agenda.panel(),
         )
         tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
         made = Events(service, bar, tabs, shell)
@@ -53,19 +55,24 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
     return made
 
 
-def visitor(query: str = "") -> Any:
+def visitor() -> Any:
+    return SimpleNamespace(session_hash="ann")
+
+
+def newcomer(query: str = "") -> Any:
+    """Who opens a page: each time it is another session."""
     pairs = parse_qsl(query)
-    return SimpleNamespace(session_hash="ann", query_params=SimpleNamespace(multi_items=lambda: pairs))
+    return SimpleNamespace(session_hash="new", query_params=SimpleNamespace(multi_items=lambda: pairs))
 
 
 def pressed(page: Events) -> str:
     values = [control.value for control in page.sidebar.inputs]
-    job_id: str = page.run(visitor(), *values)[page.shell.job]
+    job_id: str = page.run(visitor(), "", *values)[page.shell.job]
     return job_id
 
 
 def followed(page: Events, job_id: str, shown: str) -> list[dict[Any, Any]]:
-    return list(page.watch(job_id, shown))[1:]
+    return list(page.watch(visitor(), job_id, shown, []))[1:]
 
 
 def sent(updates: list[dict[Any, Any]], component: Any) -> list[Any]:
@@ -98,24 +105,24 @@ def test_why_there_are_no_operators_to_save_is_said() -> None:
 def test_generation_redraws_nothing(page: Events) -> None:
     job_id = pressed(page)
     followed(page, job_id, "")
-    started = page.generate(visitor(), job_id, "Again", "raw", 3, 0.0, 1.0)
-    updates = followed(page, started[page.shell.job], job_id)
+    written = writing.queue(page.service, job_id, "ann", "Again", "raw", 3, 0.0, 1.0)
+    updates = followed(page, written, job_id)
     assert sent(updates, page.shell.drawn) == []
-    assert sent(updates, page.shell.shown)[-1] == started[page.shell.job]
+    assert sent(updates, page.shell.shown)[-1] == written
     assert " again" in updates[-1][page.writer["columns"]]
 
 
 def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Events) -> None:
-    plain = page.open(visitor())
+    plain = page.open(newcomer(), [])
     assert plain[page.shell.job] == ""
     assert "Example run" in plain[page.shell.source]
     assert page.sidebar.inputs[0] not in plain, "what the visitor typed before a reload is left alone"
     job_id = pressed(page)
     followed(page, job_id, "")
-    again = page.open(visitor(f"run={job_id}"))
+    again = page.open(newcomer(f"run={job_id}"), [])
     assert again[page.shell.job] == job_id
     assert page.shell.source not in again, "no flash of the example before the run's own result"
-    asked = page.open(visitor("sequences=9"))
+    asked = page.open(newcomer("sequences=9"), [])
     assert asked[page.sidebar.controls["sequences"]] == 9
 
 
@@ -123,18 +130,18 @@ def test_a_block_map_is_watched_like_a_run_and_found_again_beside_it(page: Event
     run = pressed(page)
     followed(page, run, "")
     values = [control.value for control in page.sidebar.inputs]
-    started = page.survey(visitor(), "2-3", *values)
-    job_id = started[page.shell.job]
+    job_id = page.service.survey(page.sidebar.read(values), "2-3", "ann")
+    started = page._started(job_id)
     assert not started[page.mapper["start"]].interactive
     assert started[page.mapper["stop"]].interactive
     updates = followed(page, job_id, run)
     assert sent(updates, page.mapper["shown"]) == [job_id]
     assert sent(updates, page.shell.shown) == []
     assert updates[-1][page.mapper["start"]].interactive
-    again = page.open(visitor(f"run={run}&atlas={job_id}"))
+    again = page.open(newcomer(f"run={run}&atlas={job_id}"), [])
     assert (again[page.shell.job], again[page.mapper["shown"]]) == (run, job_id)
     assert again[page.mapper["lengths"]] == "2-3"
-    alone = page.open(visitor(f"atlas={job_id}"))
+    alone = page.open(newcomer(f"atlas={job_id}"), [])
     assert alone[page.shell.job] == job_id
     assert "Example run" in alone[page.shell.source]
 
@@ -145,9 +152,9 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     entered, leave = threading.Event(), threading.Event()
     page.service.lab.before = lambda _: (entered.set(), leave.wait(10))  # type: ignore[attr-defined]
     values = [control.value for control in page.sidebar.inputs]
-    job_id = page.survey(visitor(), "2", *values)[page.shell.job]
+    job_id = page.service.survey(page.sidebar.read(values), "2", "ann")
     assert entered.wait(10)
-    opened = page.open(visitor(f"run={run}&atlas={job_id}"))
+    opened = page.open(newcomer(f"run={run}&atlas={job_id}"), [])
     leave.set()
     assert opened[page.shell.job] == job_id
     assert opened[page.shell.shown] == opened[page.shell.drawn] == run
@@ -164,7 +171,7 @@ def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page:
     assert sent(updates, page.shell.shown) == sent(updates, page.mapper["shown"]) == []
     assert updates[-1][page.scores.start].interactive
     assert "Done in" in updates[-1][page.scores.progress]
-    again = page.open(visitor(f"run={run}&scores={job_id}"))
+    again = page.open(newcomer(f"run={run}&scores={job_id}"), [])
     assert (again[page.shell.job], again[page.scores.found]) == (run, job_id)
     select, count = (page.sidebar.controls[name] for name in ("select", "count"))
     assert (again[select], again[count]) == ("taylor", 4)
@@ -198,7 +205,7 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     assert page.told == ["It went wrong."], "an old error is not told again"
 
     page.service.lab.before = None
-    begun = page.run(visitor(), *[control.value for control in page.sidebar.inputs])[shell.status]
+    begun = page.run(visitor(), "", *[control.value for control in page.sidebar.inputs])[shell.status]
     assert "Failed" not in begun
     assert "went wrong" not in begun
 
@@ -209,7 +216,7 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
         ("atlas=gone", "That block map is no longer on this server"),
         ("sequences=many", "'Sequences' is 'many'"),
     ):
-        opened = page.open(visitor(query))
+        opened = page.open(newcomer(query), [])
         assert "Example run" in opened[page.shell.source]
         assert sentence in page.told[-1]  # type: ignore[attr-defined]
 
@@ -218,8 +225,8 @@ def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> 
     job_id = page.service.start(RunConfig(drop="3:5", sequences=9), "ann")
     followed(page, job_id, "")
     query = address.of(page.service, job_id)
-    assert page.open(visitor(query))[page.shell.job] == job_id
-    elsewhere = page.open(visitor(query.replace(job_id, "gone")))
+    assert page.open(newcomer(query), [])[page.shell.job] == job_id
+    elsewhere = page.open(newcomer(query.replace(job_id, "gone")), [])
     assert elsewhere[page.shell.job] == ""
     assert "settings are in the sidebar" in page.told[-1]  # type: ignore[attr-defined]
     assert elsewhere[page.sidebar.controls["drop"]] == "3:5"
@@ -228,8 +235,8 @@ def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> 
 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
-    with pytest.raises(gr.Error, match="number is empty"):
-        page.generate(visitor(), "", "Hello", "auto", None, 0.0, 1.0)
+    with pytest.raises(gr.Error, match="number is empty"), told_to_user():
+        writing.queue(page.service, "", "ann", "Hello", "auto", None, 0.0, 1.0)
     with pytest.raises(gr.Error, match="Internal error"), told_to_user():
         raise KeyError("/secret/path")
 

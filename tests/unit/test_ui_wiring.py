@@ -53,10 +53,10 @@ def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str
     ]  # fmt: skip
 
 
-def test_the_list_of_runs_is_kept_outside_the_tabs(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
+def test_what_the_browser_keeps_lies_outside_the_tabs(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
     """In a tab that was not opened yet it would not be read, and the next run would write over it."""
-    (kept,) = (block for block in built[0].blocks.values() if isinstance(block, gr.BrowserState))
-    assert kept.parent is built[0]
+    kept = {b.storage_key: b.parent for b in built[0].blocks.values() if isinstance(b, gr.BrowserState)}
+    assert kept == dict.fromkeys(("ghostlab-runs", "ghostlab-agenda"), built[0])
 
 
 def test_every_input_and_figure_is_labelled(built: tuple[gr.Blocks, dict[str, Any]]) -> None:

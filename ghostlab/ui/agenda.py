@@ -1,0 +1,220 @@
+"""The jobs of one page: those that wait, the one that computes, and the runs that are finished.
+
+The browser keeps their ids, and of each whether the page has been by it; a page that is loaded anew goes by
+those that ended meanwhile, one after the other, so that none is missing from what it shows and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from ghostlab.config import RunConfig, label_of
+from ghostlab.errors import GhostlabError
+from ghostlab.jobs import JobStore
+from ghostlab.jobstate import JobView
+from ghostlab.results import RunResult
+from ghostlab.ui import present
+from ghostlab.ui.address import LONGEST
+from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.shell import QUIET, Shell, Update
+
+View = JobView[Finding]
+CSS = Path(__file__).with_name("agenda.css")
+MOST = 100
+"""Ids that a browser keeps: more than a server remembers jobs."""
+SHOWN = 5
+"""Finished runs in the list; earlier ones are in the Compare tab."""
+PAUSE = 1.0
+"""Seconds on one finished job before the page goes on: its figures must have arrived."""
+_CLICKS = """element.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-job]");
+  if (button) trigger("click", {job: button.dataset.job, act: button.dataset.act});
+});"""
+_KINDS = {
+    "generate": "Texts",
+    "atlas": "Block map",
+    "probe": "Altered map",
+    "tasks": "Zero-shot tasks",
+    "scores": "Scores of layers",
+}
+_IN_FRONT = ("drop", "select", "count", "recover")
+
+
+def state() -> gr.BrowserState:
+    """What the browser keeps: a list of ``{id, seen}``."""
+    return gr.BrowserState([], storage_key="ghostlab-agenda")
+
+
+def panel() -> gr.HTML:
+    """The list; a click on one of its buttons tells ``job`` and ``act``, to open or to stop."""
+    return gr.HTML(elem_id="agenda", js_on_load=_CLICKS)
+
+
+def add(service: Service, config: RunConfig, owner: str) -> str:
+    """Queue a run and return its id; the visitor is told if that very run waits or computes already.
+
+    Raises:
+        GhostlabError: If it cannot work here or too many jobs wait.
+    """
+    going = [view.id for view in service.jobs.listed((), owner) if not view.finished]
+    job = service.start(config, owner)
+    if job in going:
+        gr.Info("That configuration is in the list already.", title="Nothing to add", duration=5)
+    return job
+
+
+class Agenda:
+    """What a page knows of its jobs while it follows one of them.
+
+    Args:
+        jobs: Where they are.
+        stored: What the browser kept.
+        owner: The page; what it has queued since belongs to the list.
+    """
+
+    def __init__(self, jobs: JobStore[Finding], stored: Any, owner: str) -> None:
+        self._jobs = jobs
+        self._owner = owner
+        self._seen = _read(stored)
+        self.views: list[View] = []
+        self.look()
+
+    def look(self, followed: View | None = None) -> None:
+        """See how all of them are; a job that was followed to its end has been seen."""
+        self.views = self._jobs.listed(self._seen, self._owner)
+        ended = followed.id if followed is not None and followed.finished else ""
+        self._seen = {
+            view.id: self._seen.get(view.id, False) or view.id == ended or _nothing_to_see(view)
+            for view in self.views
+        }
+
+    def coming(self, followed: str = "") -> View | None:
+        """The first job that the page has not been by, if there is one; of those behind the followed job."""
+        ids = [view.id for view in self.views]
+        behind = ids.index(followed) + 1 if followed in ids else 0
+        return next((view for view in self.views[behind:] if not self._seen[view.id]), None)
+
+    def stored(self) -> list[dict[str, Any]]:
+        """What the browser is to keep."""
+        return [{"id": name, "seen": seen} for name, seen in list(self._seen.items())[-MOST:]]
+
+    def html(self, followed: View | None) -> str:
+        """The list; empty while the progress line, which tells of the followed job, says all there is."""
+        runs = [view for view in self.views if view.finished and view.kind == "run"]
+        ended = [view for view in runs if not _nothing_to_see(view)][-SHOWN:]
+        rows = [view for view in self.views if view in ended or not view.finished]
+        if len(rows) < 2 and all(followed is not None and view.id == followed.id for view in rows):
+            return ""
+        items = zip(rows, _words(rows), strict=True)
+        return f'<ol class="gl-agenda" aria-label="Your runs">{"".join(_row(*item) for item in items)}</ol>'
+
+
+def bind(
+    service: Service, shell: Shell, show: Callable[[str, str], Update], outputs: list[Component]
+) -> None:
+    """Wire the buttons of the list.
+
+    Args:
+        service: Stops jobs.
+        shell: Holds the list and the id of the watched job.
+        show: What a page that watches one job is sent to show the result of another.
+        outputs: Components of that.
+    """
+
+    def press(event: gr.EventData, watched: str) -> Update:
+        with told_to_user():
+            said = event._data if isinstance(event._data, dict) else {}
+            job = str(said.get("job", ""))
+            if said.get("act") == "open":
+                return show(job, watched)
+            service.cancel(job)
+            return {shell.job: gr.skip()}
+
+    shell.agenda.click(press, shell.job, outputs, **QUIET)
+
+
+def _read(stored: Any) -> dict[str, bool]:
+    """Ids and whether each was seen; what is no entry is left out, for browsers send what they like."""
+    items = [item for item in stored if isinstance(item, dict)] if isinstance(stored, list) else []
+    return {item["id"]: item.get("seen") is True for item in items[-MOST:] if isinstance(item.get("id"), str)}
+
+
+def _nothing_to_see(view: View) -> bool:
+    return view.finished and view.result is None and not view.error
+
+
+def _row(view: View, words: str) -> str:
+    text = escape(words)
+    button = ""
+    if not view.finished:
+        button = _button(view, "stop", "Stop", text) if not view.stopping else ""
+    elif isinstance(view.result, RunResult):
+        button = _button(view, "open", "Open", text)
+    return (
+        f'<li class="gl-{view.state}"><b>{escape(_standing(view))}</b>'
+        f'<span title="{text}">{text}</span>{button}</li>'
+    )
+
+
+def _button(view: View, act: str, name: str, words: str) -> str:
+    return (
+        f'<button type="button" data-job="{escape(view.id)}" data-act="{act}" '
+        f'aria-label="{name}: {words}">{name}</button>'
+    )
+
+
+def _standing(view: View) -> str:
+    """How a job is, in a word or two that do not change with every step."""
+    if view.state == "waiting":
+        return "Next" if view.position == 1 else f"Number {view.position} in line"
+    if view.state == "running":
+        return "Stopping" if view.stopping else "Computing"
+    if view.state == "done":
+        return f"Done in {present.duration(view.elapsed)}"
+    return view.state.capitalize()
+
+
+def _words(views: Sequence[View]) -> list[str]:
+    """What each is: its blocks, its recoveries, and the settings in which not all are alike."""
+    configs = [_config(view) for view in views]
+    known = [config for config in configs if config is not None]
+    varied = [
+        f.name
+        for f in fields(RunConfig)
+        if f.name not in _IN_FRONT and len({getattr(config, f.name) for config in known}) > 1
+    ]
+    return [_described(view, config, varied) for view, config in zip(views, configs, strict=True)]
+
+
+def _described(view: View, config: RunConfig | None, varied: Sequence[str]) -> str:
+    kind = _KINDS.get(view.kind, "")
+    if config is None:
+        return kind or "A run on pasted text"
+    cut = f"{config.count} layers by {config.select}" if config.select else f"layers {config.drop}"
+    recoveries = ", ".join(map(str, config.recover)) or "no recovery"
+    front = {"run": [cut, recoveries], "atlas": [], "scores": []}.get(view.kind, [cut])
+    settings = [f"{label_of(name)} {_short(getattr(config, name))}" for name in varied]
+    return " \N{MIDDLE DOT} ".join(filter(None, [kind, *front, *settings]))
+
+
+def _short(value: Any) -> str:
+    text = "none" if value in (None, "") else str(value)
+    return text if len(text) <= 40 else f"{text[:39]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _config(view: View) -> RunConfig | None:
+    """The configuration of a job; ``None`` where it is too long to be read at every step."""
+    if len(view.about) >= LONGEST:
+        return None
+    try:
+        return RunConfig.from_query(view.about)
+    except GhostlabError:
+        return None

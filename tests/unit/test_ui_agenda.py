@@ -1,0 +1,215 @@
+"""Several configurations of one page: their order, their list, Stop, and a page that is loaded anew."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from ghostlab.config import RunConfig
+from ghostlab.jobs import JobStore
+from ghostlab.progress import Progress
+from ghostlab.results import RunResult
+from ghostlab.settings import Settings
+from ghostlab.ui import agenda, sidebar
+from ghostlab.ui.agenda import Agenda
+from ghostlab.ui.compared import Compared
+from ghostlab.ui.events import Events
+from ghostlab.ui.outbox import Outbox
+from ghostlab.ui.service import Service
+from ghostlab.ui.shell import Shell
+from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.view import Page
+from tests.helpers.fakelab import FakeLab
+from tests.helpers.results import make_result
+
+pytestmark = pytest.mark.unit
+
+
+class Lab(FakeLab):
+    """Measures every run anew, as a real one does."""
+
+    def run(self, config: RunConfig, **options: Any) -> RunResult:
+        found = super().run(config, **options)
+        return replace(found, runs=list(found.runs))
+
+
+class Visitor:
+    """A page as a browser runs it: it keeps what it is sent and follows each job that it is told to."""
+
+    def __init__(self, page: Events, known: Any = (), session: str = "ann") -> None:
+        self.page = page
+        self.request: Any = SimpleNamespace(
+            session_hash=session, query_params=SimpleNamespace(multi_items=lambda: [])
+        )
+        self.state: dict[Any, Any] = {page.shell.job: "", page.shell.shown: "", page.shell.known: list(known)}
+        self.drawn: list[str] = []
+
+    def take(self, update: dict[Any, Any]) -> None:
+        self.state |= {part: value for part, value in update.items() if value != gr.skip()}
+        if self.page.shell.drawn in update:
+            self.drawn = list(dict.fromkeys([*self.drawn, update[self.page.shell.drawn]]))
+
+    def press_run(self, **changes: Any) -> None:
+        controls = self.page.sidebar.controls
+        values = [changes.get(name, control.value) for name, control in controls.items()]
+        self.take(self.page.run(self.request, self.state[self.page.shell.job], *values))
+
+    def follow(self) -> None:
+        """All jobs, one after the other, as the page does when the id of the watched one changes."""
+        followed = ""
+        while (job := self.state[self.page.shell.job]) != followed:
+            followed = job
+            shown, known = (self.state[part] for part in (self.page.shell.shown, self.page.shell.known))
+            for update in self.page.watch(self.request, job, shown, known):
+                self.take(update)
+
+    @property
+    def listed(self) -> str:
+        return str(self.state[self.page.shell.agenda])
+
+
+@pytest.fixture
+def gate() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Events:
+    service = Service(Settings(), Lab(), make_result().save(tmp_path_factory.mktemp("ui") / "example"))
+    with gr.Blocks():
+        names = ("job", "shown", "drawn", "source", "status", "where")
+        shell = Shell(
+            *(gr.Textbox(label=name) for name in names), known=agenda.state(), agenda=agenda.panel()
+        )
+        tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
+        return Events(service, sidebar.build(Settings()), tabs, shell)
+
+
+@pytest.fixture
+def page(built: Events, gate: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[Events]:
+    def wait(_: Progress) -> None:
+        assert gate.wait(10)
+
+    monkeypatch.setattr(agenda, "PAUSE", 0.0)
+    monkeypatch.setattr(built.service, "jobs", JobStore())
+    monkeypatch.setattr(built.service, "_lab", Lab(wait))
+    yield built
+    gate.set()
+
+
+def ids(page: Events, owner: str = "ann") -> list[str]:
+    return [view.id for view in page.service.jobs.listed((), owner)]
+
+
+def test_queued_runs_are_followed_in_turn_and_each_enters_compare(
+    page: Events, gate: threading.Event
+) -> None:
+    visitor = Visitor(page)
+    for sequences in (8, 9, 10):
+        visitor.press_run(sequences=sequences)
+    first, *_ = jobs = ids(page)
+    assert visitor.state[page.shell.job] == first, "the page is not taken away from the job that it follows"
+    assert visitor.state[page.sidebar.run].value == "Queue"
+    gate.set()
+    visitor.follow()
+    assert visitor.drawn == jobs
+    assert visitor.state[page.sidebar.run].value == "Run"
+    assert [config.sequences for config in page.service.lab.asked] == [8, 9, 10]  # type: ignore[attr-defined]
+    assert visitor.listed.count(">Open<") == 3
+    assert "Sequences 10" in visitor.listed
+    assert "Length" not in visitor.listed, "only what differs is said"
+    compared, stored = Compared(page.service, page.by_title["Compare"].parts, Outbox()), []
+    for drawn in visitor.drawn:
+        stored = compared.add(stored, drawn)
+    assert [run["id"] for run in stored] == jobs
+
+
+def test_the_list_says_the_places_and_a_stopped_one_leaves_it(page: Events, gate: threading.Event) -> None:
+    visitor = Visitor(page)
+    visitor.press_run(seed=1)
+    own = Agenda(page.service.jobs, [], "ann")
+    (view,) = own.views
+    assert own.html(view) == "", "one job is told by the progress line"
+    visitor.press_run(seed=2)
+    visitor.press_run(seed=3)
+    _, second, third = ids(page)
+    own.look()
+    assert [word in own.html(view) for word in ("Computing", "Next", "Number 2 in line")] == [True] * 3
+    assert own.html(view).count(">Stop<") == 3
+    page.service.cancel(second)
+    own.look()
+    assert "Seed 2" not in own.html(view)
+    assert f'data-job="{third}"' in own.html(view)
+    gate.set()
+    visitor.follow()
+    assert visitor.drawn == [view.id, third]
+
+
+def test_the_same_configuration_is_not_queued_twice(page: Events, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(agenda.gr, "Info", lambda text, **_: told.append(text))
+    visitor = Visitor(page)
+    for seed in (1, 2, 2):
+        visitor.press_run(seed=seed)
+    assert len(ids(page)) == 2
+    assert told == ["That configuration is in the list already."]
+
+
+def test_a_page_that_is_loaded_anew_goes_by_what_ended_meanwhile(page: Events, gate: threading.Event) -> None:
+    visitor = Visitor(page)
+    for seed in (1, 2, 3):
+        visitor.press_run(seed=seed)
+    jobs = ids(page)
+    kept = Agenda(page.service.jobs, [], "ann").stored()
+    gate.set()
+    for _ in page.service.follow(jobs[-1]):
+        pass
+    again = Visitor(page, kept, "ann after a reload")
+    again.take(page.open(again.request, kept))
+    again.follow()
+    assert again.drawn[-3:] == jobs
+    assert again.listed.count(">Open<") == 3
+    once_more = Visitor(page, again.state[page.shell.known], "ann once more")
+    once_more.take(page.open(once_more.request, once_more.state[page.shell.known]))
+    assert once_more.state[page.shell.job] == "", "all of them were seen"
+    assert once_more.listed.count(">Open<") == 3
+    stranger = Visitor(page, session="bob")
+    stranger.take(page.open(stranger.request, []))
+    assert stranger.listed == ""
+
+
+def test_an_earlier_run_can_be_opened_without_leaving_the_one_that_computes(
+    page: Events, gate: threading.Event
+) -> None:
+    gate.set()
+    visitor = Visitor(page)
+    visitor.press_run(seed=1)
+    visitor.follow()
+    (first,) = ids(page)
+    gate.clear()
+    visitor.press_run(seed=2)
+    during = page.show(first, visitor.state[page.shell.job])
+    assert during[page.shell.shown] == first
+    assert page.shell.job not in during
+    gate.set()
+    visitor.follow()
+    assert page.show(first, visitor.state[page.shell.job])[page.shell.job] == first
+
+
+def test_what_a_browser_says_it_kept_is_not_trusted() -> None:
+    store: JobStore[Any] = JobStore()
+    mine = store.put("run", make_result(), RunConfig(drop="3:5").to_query())
+    nonsense = [{"id": 3}, "x", None, {"id": "gone", "seen": True}, {"id": mine, "seen": "no"}]
+    for stored in (nonsense, "x", {"id": mine}, None):
+        own = Agenda(store, stored, "")
+        assert [item["id"] for item in own.stored()] == ([mine] if stored is nonsense else [])
+    kept = Agenda(store, [{"id": mine}], "")
+    assert "layers 3:5" in kept.html(None)
+    store.put("run", make_result(), "text=<script>")
+    assert "<script>" not in kept.html(None)
