@@ -28,11 +28,11 @@ from ghostlab.records import (
     RecoveryRun,
     Scores,
     SelectionInfo,
-    TextInfo,
 )
 from ghostlab.recovery.fitting import Fit
 from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows
+from ghostlab.windowrule import TextInfo
 
 GEMMA = (
     "Gemma models predict badly without a start token (BOS), and not every held-out window has one, so that "

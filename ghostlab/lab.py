@@ -100,8 +100,7 @@ class Lab:
     ) -> list[Generation]:
         """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
 
-        ``on_generations`` is given the continuations that are judged, after each one, and what is written
-        so far when it is stopped.
+        ``on_generations`` is given those that are judged, after each, and all that is written when stopped.
 
         Raises:
             GhostlabError: If the model cannot be loaded again or the request exceeds a limit.

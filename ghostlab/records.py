@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghostlab.insights import Direction, StatePlane
-from ghostlab.windowrule import BosPlace, WindowRule, describe
 
 
 @dataclass(frozen=True)
@@ -201,33 +200,6 @@ class ModelInfo:
     dtype: str
     device: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class TextInfo:
-    """What was read. ``bos`` and ``rule`` are of held-out windows, ``calibration_bos`` of those fitted on."""
-
-    calibration: str
-    held_out: str
-    licence: str
-    calibration_tokens: int
-    held_out_tokens: int
-    length: int
-    bos: bool
-    folds: int
-    rule: WindowRule | None = None
-    calibration_bos: BosPlace | None = None
-
-    @property
-    def cut_by(self) -> WindowRule:
-        """The rule; results from before it was kept tell only whether BOS begins every window."""
-        return self.rule or WindowRule(bos="every window" if self.bos else "nowhere")
-
-    @property
-    def windows(self) -> str:
-        """The held-out windows in words: how many, how long, and how they were cut."""
-        count = self.held_out_tokens // self.length if self.length else 0
-        return describe(self.cut_by, count, self.length)
 
 
 @dataclass(frozen=True)

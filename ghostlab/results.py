@@ -28,8 +28,8 @@ from ghostlab.records import (
     RecoveryRun,
     Scores,
     SelectionInfo,
-    TextInfo,
 )
+from ghostlab.windowrule import TextInfo
 from ghostlab.zeroshot import ZeroShot
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ghostlab.records import SelectionInfo
 from ghostlab.spec import CriterionSpec
 
 SETTINGS = (*maps.SETTINGS, "held_out_text", "select", "count")
-"""What of a run's configuration decides its criterion's scores (``bos`` looks at the held-out text)."""
+"""What of a run's configuration decides its scores (``bos`` looks at the held-out text)."""
 _COARSE = 2e-5
 """Figures of a stored atlas have five digits: candidates nearer than this may stand in either order."""
 

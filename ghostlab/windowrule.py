@@ -1,4 +1,4 @@
-"""How an evaluation text was cut into windows: a perplexity means nothing without it."""
+"""What was read, and how it was cut into windows: a perplexity means nothing without it."""
 
 from __future__ import annotations
 
@@ -71,3 +71,30 @@ def comparable(rule: WindowRule, length: int, *, complete: bool) -> str:
         )
     other = "" if length == PUBLISHED_LENGTH else f"; most tables have {PUBLISHED_LENGTH:,}"
     return f"The windows are all of the papers', as for published perplexities at {length:,} tokens{other}."
+
+
+@dataclass(frozen=True)
+class TextInfo:
+    """What was read. ``bos`` and ``rule`` are of held-out windows, ``calibration_bos`` of those fitted on."""
+
+    calibration: str
+    held_out: str
+    licence: str
+    calibration_tokens: int
+    held_out_tokens: int
+    length: int
+    bos: bool
+    folds: int
+    rule: WindowRule | None = None
+    calibration_bos: BosPlace | None = None
+
+    @property
+    def cut_by(self) -> WindowRule:
+        """The rule; results from before it was kept tell only whether BOS begins every window."""
+        return self.rule or WindowRule(bos="every window" if self.bos else "nowhere")
+
+    @property
+    def windows(self) -> str:
+        """The held-out windows in words: how many, how long, and how they were cut."""
+        count = self.held_out_tokens // self.length if self.length else 0
+        return describe(self.cut_by, count, self.length)

@@ -72,6 +72,8 @@ def test_a_recovered_folder_is_the_model_of_the_run(
         f"{run.gap_closed:.1%}",
         f"{run.kl.value:.4g}",
         "base_model: org/tiny",
+        "4 windows of 32 tokens from shuffled sections of its documents; no start token",
+        "not with published tables",
     ):
         assert said in card
     assert f"```sh\n{result.config.to_command()}\n```" in card
