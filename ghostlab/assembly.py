@@ -28,12 +28,16 @@ from ghostlab.records import (
     RecoveryRun,
     Scores,
     SelectionInfo,
-    TextInfo,
 )
 from ghostlab.recovery.fitting import Fit
 from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows
+from ghostlab.windowrule import TextInfo
 
+GEMMA = (
+    "Gemma models predict badly without a start token (BOS), and not every held-out window has one, so that "
+    "these perplexities say little. Set bos to always."
+)
 _PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "safetensors")
 
 
@@ -122,7 +126,14 @@ def text_info(text: Text, held_out_text: Text, calib: Calibration, held_out: Win
         bos=held_out.bos,
         folds=calib.folds,
         rule=held_out.rule,
+        calibration_bos=calib.windows.rule.bos,
     )
+
+
+def warnings(model: Model, held_out: Windows) -> list[str]:
+    """What makes the figures of a whole run doubtful."""
+    needs_bos = model.family.startswith("gemma") and held_out.rule.bos != "every window"
+    return [GEMMA] if needs_bos else []
 
 
 def cut_info(cut: Cut, depth: int) -> CutInfo:

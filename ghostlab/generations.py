@@ -36,12 +36,13 @@ class Generation:
 
     Attributes:
         tokens: How many were written.
-        seconds: From the prompt to the last token.
-        first_seconds: From the prompt to the first token, without the blocks that had run for the original.
+        seconds: From the prompt to the last token, of this variant's own computing: others write meanwhile.
+        first_seconds: The same to the first token, without the blocks that had run for the original.
         shared_blocks: Blocks of this variant that had run on the prompt for the original.
         leaves: The first token, from 0, that is not the original's greedy choice; ``None`` if all are.
         prompt_format: How the prompt was put: ``raw`` or ``chat``.
-        written: The tokens; empty in results of early versions, as are the fields above.
+        written: The tokens; empty in results of early versions, as are the fields above, and where the
+            writing was stopped.
     """
 
     variant: str
@@ -65,4 +66,4 @@ class Generation:
 OnText = Callable[[str, str], None]
 """Called with a variant's name and its whole continuation so far."""
 OnGenerations = Callable[[list[Generation]], None]
-"""Called with the continuations that are finished, after each one."""
+"""Called with the continuations that are judged, after each one; when stopped, with what is written."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghostlab.insights import Direction, StatePlane
-from ghostlab.windowrule import WindowRule
 
 
 @dataclass(frozen=True)
@@ -201,21 +200,6 @@ class ModelInfo:
     dtype: str
     device: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class TextInfo:
-    """What was read: names and licences of the texts, tokens used, and how windows were made."""
-
-    calibration: str
-    held_out: str
-    licence: str
-    calibration_tokens: int
-    held_out_tokens: int
-    length: int
-    bos: bool
-    folds: int
-    rule: WindowRule | None = None
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def render(result: RunResult) -> str:
         body="\n".join(part for part in parts if part),
         footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
         plotly=get_plotlyjs(),
-        modebar=style.MODEBAR.read_text(encoding="utf-8"),
+        scripts="\n".join(path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT)),
     )
 
 
@@ -203,7 +203,7 @@ def _setup(result: RunResult) -> dict[str, str]:
         f"kept {kept}",
         "Fitted on": f"{text.calibration}: {count(text.calibration_tokens)} tokens, folds: {text.folds}",
         "Evaluated on": f"{text.held_out}: {count(text.held_out_tokens)} tokens",
-        "Windows": f"{text.length} tokens each, {'with' if text.bos else 'without'} a start token",
+        "Windows": _sentence(text.windows),
         "Licence of the text": text.licence,
         "Intervals": "95 %, bootstrap over evaluation windows",
         "Note": model.note,
@@ -211,6 +211,10 @@ def _setup(result: RunResult) -> dict[str, str]:
     if result.selection is not None:
         facts["Chosen by"] = f"{result.selection.criterion} ({result.selection.convention})"
     return {name: value for name, value in facts.items() if value}
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:] + "."
 
 
 def _circumstances(result: RunResult) -> dict[str, str]:

@@ -28,8 +28,8 @@ from ghostlab.records import (
     RecoveryRun,
     Scores,
     SelectionInfo,
-    TextInfo,
 )
+from ghostlab.windowrule import TextInfo
 from ghostlab.zeroshot import ZeroShot
 
 if TYPE_CHECKING:
@@ -192,14 +192,14 @@ class RunResult:
         return {id(self.runs): figures, **tensors}
 
 
-def _read_operators(path: Path, digest: str | None) -> dict[str, Any]:
-    """The tensors of ``path``, which must have this SHA-256; ``None`` if the result is older than that."""
+def _read_operators(path: Path, digest: object) -> dict[str, Any]:
+    """The tensors of ``path``, whose SHA-256 must be the one that the result names."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     again = "Run again with the configuration in result.json."
     try:
-        if digest is not None and file_sha256(path) != digest:
+        if file_sha256(path) != digest:
             raise ResultError(
                 f"'{path}' is damaged, or of another run than the {RESULT_FILE} beside it.", again
             )

@@ -12,19 +12,29 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
-from ghostlab.evaluation.generate import Sampling, generate
+from ghostlab.evaluation.generate import generate
+from ghostlab.evaluation.writer import Sampling
 from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.export import MANIFEST, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.model.standin import StandIn
 from ghostlab.progress import Progress
+from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.pruning.selection import score
 from ghostlab.records import RecoveryRun, SelectionInfo
 from ghostlab.recovery.fitting import Fit, fit, load_recovered
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
+
+
+def check(config: RunConfig, settings: Settings) -> None:
+    """Raise a GhostlabError for everything that can be refused before anything is loaded."""
+    config.check(settings)
+    resolve(config.recover, config.rank, config.ridge)
+    if config.select is not None:
+        resolve_criterion(config.select)
 
 
 def decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[Cut, SelectionInfo | None]:
@@ -92,7 +102,7 @@ def continue_all(
     on_text: OnText | None,
     on_generations: OnGenerations | None,
 ) -> list[Generation]:
-    """Each variant's continuation of the prompt, one after the other."""
+    """Each variant's continuation of the prompt, all of them growing side by side."""
     if config.new_tokens == 0:
         return []
     return generate(

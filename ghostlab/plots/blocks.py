@@ -39,8 +39,8 @@ def _error(name: str, title: str) -> Figure:
     return Figure(
         attrgetter(name),
         percent,
-        f"error {title}, ‖Y′ − Y‖ / ‖Y‖<br>(ordinary held-out tokens)",
-        f"the least error {title}",
+        f"error {title}, ‖Y′ − Y‖ / ‖Y‖",
+        f"the least error {title} on ordinary held-out tokens",
     )
 
 

@@ -47,7 +47,7 @@ def explained(
     All and ordinary held-out tokens, and the calibration tokens that it was fitted on.
     """
     measures = (*_MEASURES["explained"], ("calibration (fitted on)", "explained_train"))
-    made = _dots(reports(runs, block, looks), measures, "explained share of the gap, held-out text")
+    made = _dots(reports(runs, block, looks), measures, "explained share of the gap<br>(held-out text)")
     if made.data:
         ends = style.finite(value for trace in made.data for value in trace.x)
         style.clip_low(made, -1.0)
@@ -60,7 +60,7 @@ def explained(
 def relative_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
     """Relative error ||Y' - Y|| / ||Y|| per recovery, all and ordinary held-out tokens."""
     made = _dots(
-        reports(runs, block), _MEASURES["relative_error"], "relative error ‖Y′ − Y‖ / ‖Y‖, held-out text"
+        reports(runs, block), _MEASURES["relative_error"], "relative error ‖Y′ − Y‖ / ‖Y‖<br>(held-out text)"
     )
     made.update_xaxes(rangemode="tozero")
     return made

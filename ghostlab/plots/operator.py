@@ -29,7 +29,7 @@ def reports(
     return [(role, run.operators[block]) for role, run in rows if block < len(run.operators)]
 
 
-COUNTED = "explained share of the gap<br>(held-out tokens, counted as in each fit)"
+COUNTED = "explained share of the gap<br>(held-out tokens, as in the fit)"
 """Axis title of what is measured on the tokens that a map is for; :func:`counted` says which they are."""
 
 

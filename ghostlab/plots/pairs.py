@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ghostlab.comparison import Side, same_windows
+from ghostlab.comparison import ORIGINAL, Side, same_windows
 from ghostlab.plots import boundary, explained, perplexity, spectrum, style, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import number
@@ -64,7 +64,8 @@ def _look(side: Side) -> Role:
     """That of a recovery in the figures of its own run."""
     runs = side.result.runs
     known = zip(style.roles(runs), runs, strict=True)
-    own = next((role for role, run in known if run is side.run), style.PRUNED)
+    base = style.ORIGINAL if side.run.method == ORIGINAL else style.PRUNED
+    own = next((role for role, run in known if run is side.run), base)
     return replace(own, name=side.name)
 
 
@@ -85,9 +86,10 @@ def _rows(one: Side, other: Side) -> list[tuple[Role, Metric]]:
     if one_cut and "drop" not in (one.run.method, other.run.method):
         rows.append((style.PRUNED, base[0].pruned.perplexity))
     for side, role, baseline in zip((one, other), roles, base, strict=True):
-        if not one_cut and side.run.method != "drop":
+        if not one_cut and side.run.method not in ("drop", ORIGINAL):
             rows.append((_named(style.PRUNED, side), baseline.pruned.perplexity))
-        rows.append((role, side.run.perplexity))
+        if side.run.method != ORIGINAL:
+            rows.append((role, side.run.perplexity))
     return rows
 
 
@@ -105,7 +107,7 @@ def by_window(one: Side, other: Side) -> go.Figure:
         return style.empty("They were not measured on the same windows.")
     shifts = np.subtract(one.run.window_nll, other.run.window_nll)
     role = _looks(one, other)[0]
-    title = f"nats per token, difference to {other.name}<br>(left of 0: {one.name} is better)"
+    title = "difference in nats per token<br>(left of 0: the first is better)"
     return windows.shifts_figure([(role, shifts)], title, other.name)
 
 

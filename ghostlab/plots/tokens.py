@@ -1,6 +1,7 @@
 """Generated text as HTML: each token shaded by how much it surprises the original, its departure marked.
 
-The app and the report show the same spans; their style is in ``tokens.css``. All text is escaped.
+The app and the report show the same spans; their style is in ``tokens.css``, and ``tokens.js`` tells the
+likelihoods of the one that is pointed at, tapped or reached by keyboard. All text is escaped.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ _LOOP = 8
 _DISTINCT = 0.4
 """A text repeats itself whose last tokens occurred before, or with fewer distinct tokens than this share."""
 CSS = Path(__file__).with_name("tokens.css")
+SCRIPT = CSS.with_suffix(".js")
 FACTORS = (2, 10, 100)
 """A token is shaded one step darker when it is this many times less likely to the original."""
 MARK = (
@@ -39,23 +41,25 @@ def marked(made: Generation) -> str:
     for index, token in enumerate(made.written):
         in_text = made.text.startswith(token.text, place)  # the name of a special token is not
         place += len(token.text) if in_text else 0
-        spans.append(_span(token, made.variant, here=index == made.leaves, special=not in_text))
+        kinds = {"gl-here": index == made.leaves, "gl-special": not in_text}
+        spans.append(_span(token, made.variant, kinds, first=index == 0))
     return "".join(spans)
 
 
-def _span(token: Token, variant: str, *, here: bool, special: bool) -> str:
+def _span(token: Token, variant: str, kinds: dict[str, bool], *, first: bool) -> str:
+    """One token; only the first of a text is a stop of the Tab key, from there the arrow keys go on."""
     shown = token.text.lstrip()  # a space in front is left out: shaded, it would dangle at the end of a line
     space = token.text[: len(token.text) - len(shown)]
-    kinds = {f"gl-s{level(token)}": level(token) > 0, "gl-here": here, "gl-special": special}
-    kinds["gl-blank"] = not shown
-    names = " ".join(["gl-token", *(name for name, holds in kinds.items() if holds)])
-    span = f'<span class="{names}" title="{escape(_title(token, variant))}">{escape(shown)}</span>'
-    mark = MARK if here else ""
+    all_kinds = {f"gl-s{level(token)}": level(token) > 0, **kinds, "gl-blank": not shown}
+    names = " ".join(["gl-token", *(name for name, holds in all_kinds.items() if holds)])
+    tells = f'tabindex="{0 if first else -1}" data-tip="{escape(_told(token, variant))}"'
+    span = f'<span class="{names}" {tells}>{escape(shown)}</span>'
+    mark = MARK if kinds["gl-here"] else ""
     return f"{space}{mark}{span}" if shown else f"{mark}{span}{space}"
 
 
-def _title(token: Token, variant: str) -> str:
-    """What hovering over a token says, one fact a line."""
+def _told(token: Token, variant: str) -> str:
+    """What the tooltip of a token says, one fact a line."""
     lines = [_quoted(token.text) if token.text else "part of a character"]
     if variant != "original":
         lines.append(f"{variant}: {_likelihood(token.log_probability)}")

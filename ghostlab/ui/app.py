@@ -39,7 +39,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
-        controls = sidebar.build(settings, service.example)
+        controls = sidebar.build(settings, service.example_atlas)
         with gr.Row(elem_id="top"):
             gr.HTML(present.header(), elem_id="header", min_width=240)
             tour.build()
@@ -55,7 +55,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
             status=gr.HTML(elem_id="status"),
             where=gr.Textbox("", visible=False, label="Address"),
         )
-        page = Page(shell.shown, service.result)
+        page = Page(shell.shown, service.result, settings.limits.hub_models)
         tabs, places = {}, {}
         with gr.Tabs(elem_id="tabs"):
             for title, build in TABS.items():

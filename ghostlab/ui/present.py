@@ -45,7 +45,8 @@ def source(result: RunResult | None, example: bool, kind: str = "run") -> str:
         result.model.name,
         result.cut.description,
         f"fitted on {config.sequences} \N{MULTIPLICATION SIGN} {config.length} tokens of {text.calibration}",
-        f"shown on {config.held_out} held-out sequences of {text.held_out}",
+        f"shown on {text.held_out_tokens // text.length} \N{MULTIPLICATION SIGN} {text.length} "
+        f"held-out tokens of {text.held_out}",
         f"seed {config.seed}",
     ]
     chip = '<span class="gl-chip gl-chip-example">Example run</span>' if example else ""
@@ -138,7 +139,7 @@ def columns(
         busy: Whether text is still coming.
         notes: Variant -> what stands beside its name.
     """
-    nothing = "waiting for its turn" if busy else "nothing generated yet"
+    nothing = "reading the prompt" if busy else "nothing generated yet"
     chat = any(one.prompt_format == "chat" for one in made.values())
     blocks = []
     for name, colour in zip(names, style.colours(len(names)), strict=False):

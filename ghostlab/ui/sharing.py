@@ -13,7 +13,7 @@ from gradio.components import Component
 from ghostlab import bundle
 from ghostlab.config import RunConfig
 from ghostlab.results import OPERATOR_FILE
-from ghostlab.ui.address import LONGEST
+from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
@@ -91,7 +91,7 @@ class Sharing:
             return ["", "", gr.Button(interactive=False), gr.Markdown(visible=False)]
         here, query = address(request), link_query(result.config)
         again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
-        found = f"{here}/?{'&'.join(filter(None, (f'run={shown}', query)))}" if shown else f"{here}/"
+        found = f"{here}/?{of(self.service, shown)}" if shown else f"{here}/"
         why = without_operators(result)
         return [found, again, gr.Button(interactive=not why), gr.Markdown(why, visible=bool(why))]
 

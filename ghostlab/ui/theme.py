@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from ghostlab.plots import style
+from ghostlab.plots import style, tokens
 
 CSS = Path(__file__).with_name("style.css")
 _WHEN_PLOTLY_COMES = """
@@ -69,9 +69,9 @@ def theme() -> gr.themes.Base:
 
 
 def head() -> str:
-    """A script for the page's head that gives every figure its buttons, before the first one is drawn.
+    """Scripts for the page's head: buttons for every figure before the first is drawn, a tooltip for tokens.
 
     Gradio sets ``window.Plotly`` when the first figure comes into sight; nothing else tells of it.
     """
-    script = style.MODEBAR.read_text(encoding="utf-8")
-    return f"<script>{script}\n{_WHEN_PLOTLY_COMES}</script>"
+    buttons, tooltip = (path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT))
+    return f"<script>{buttons}\n{_WHEN_PLOTLY_COMES}\n{tooltip}</script>"

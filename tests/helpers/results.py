@@ -26,11 +26,11 @@ from ghostlab.records import (
     Scores,
     SelectionInfo,
     SymmetrySplit,
-    TextInfo,
     TokenClass,
 )
 from ghostlab.results import RunResult
 from ghostlab.spec import RecoverySpec
+from ghostlab.windowrule import TextInfo
 
 CHANNELS, TILE, LAYERS, WINDOWS, LENGTH = 96, 2, 30, 16, 256
 _CUTS = {1: "20:25", 2: "10:12,20:25", 3: "4:5,10:12,20:25"}

@@ -11,9 +11,10 @@ import torch
 
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import Cancelled, ConfigError
-from ghostlab.evaluation.generate import Sampling, generate
+from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import encode, format_of
+from ghostlab.evaluation.writer import Sampling
 from ghostlab.generations import Generation
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
@@ -166,6 +167,29 @@ def test_greedy_generation_equals_uncached_argmax() -> None:
     assert model.tokenizer.decode(ids[0, 4:], skip_special_tokens=True).startswith(found.text.strip())
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.5])
+def test_side_by_side_every_variant_writes_what_it_writes_alone(temperature: float) -> None:
+    """And that is what ``generate`` of transformers writes under the same seed."""
+    every = variants_of(tiny_lm())
+    variants = {name: every[name] for name in ("original", "tail", "kept")}
+    turns: list[str] = []
+    sampling = Sampling(9, temperature, 0.9, seed=5)
+    made = generate(variants, "w5 w17 w40 w9", sampling, on_text=lambda name, _: turns.append(name))
+    assert turns[: 2 * len(variants)] == 2 * list(variants)
+    model = variants["original"]
+    ids = model.tokenizer("w5 w17 w40 w9", return_tensors="pt").input_ids
+    how = {"temperature": temperature, "top_p": 0.9, "top_k": 0} if temperature else {}
+    for one, (name, variant) in zip(made, variants.items(), strict=True):
+        (alone,) = generate(variants, "w5 w17 w40 w9", sampling, only=[name])
+        assert (alone.text, alone.written, alone.leaves) == (one.text, one.written, one.leaves)
+        torch.manual_seed(5)
+        theirs = variant.hf.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=9, pad_token_id=0,
+            do_sample=temperature > 0, **how,
+        )  # fmt: skip
+        assert model.tokenizer.decode(theirs[0, 4:], skip_special_tokens=True) == one.text.strip()
+
+
 def test_sampling_depends_on_the_seed_alone() -> None:
     model = {"original": tiny_lm()}
     first, again, other = (
@@ -184,9 +208,16 @@ def test_generation_stops_between_two_tokens() -> None:
         if len(seen) == 3:
             token.cancel()
 
+    kept: list[Generation] = []
+    two = dict(list(variants_of(tiny_lm()).items())[:2])
     with pytest.raises(Cancelled):
-        generate({"original": tiny_lm()}, "w5", Sampling(50), progress=Progress(sink, token))
+        generate(two, "w5", Sampling(50), progress=Progress(sink, token), on_generations=kept.extend)
     assert len(seen) == 3
+    assert [(one.variant, one.tokens, one.written) for one in kept] == [
+        ("original", 2, []),
+        ("pruned", 1, []),
+    ]
+    assert [len(one.text.split()) for one in kept] == [2, 1]
 
 
 def test_characters_of_several_tokens_are_shown_whole() -> None:

@@ -51,6 +51,31 @@ def test_the_suggested_rank_is_the_lowest_within_the_noise(probed: RunResult) ->
     assert "No rank has been measured yet" in sentences.ranks(replace(probed, probes=[]), ghost)
 
 
+def test_a_rank_between_measured_ones_is_expected_between_their_figures(probed: RunResult) -> None:
+    ghost = probed.runs[0]
+    for rank, said in (
+        (16, "Measured: perplexity 90.0, KL 1.80."),
+        (23, "Between the ranks measured beside it: perplexity about 80.7, KL about"),
+        (CHANNELS, "As fitted, perplexity is"),
+    ):
+        assert sentences.rank_expected(probed, ghost, rank, "truncated_svd").startswith(said)
+    between = probes.forecast(probed, ghost, "truncated_svd", 23)
+    assert between is not None
+    part = np.log(23 / 16) / np.log(32 / 16)
+    assert between[0] == pytest.approx(90.0 ** (1 - part) * 73.0**part)
+    assert between[1] == pytest.approx((1 - part) * 1.8 + part * 1.46)
+    for result, rank in ((probed, 7), (make_result(), 16)):
+        assert sentences.rank_expected(result, ghost, rank, "truncated_svd") == ""
+
+
+def test_ranks_near_one_another_are_not_labelled(probed: RunResult) -> None:
+    ghost, window = probed.runs[0], probed.runs[0].window_nll
+    near = [make_probe(Alteration(rank=CHANNELS * part // 8), 75.0, window) for part in (5, 6, 7)]
+    figure = probes.ranks(replace(probed, probes=[*probed.probes, *near]), ghost)
+    assert len(figure.data[0].x) == 7
+    assert list(figure.layout.xaxis.tickvals) == [8, 16, 32, CHANNELS]
+
+
 def test_a_difference_is_sure_only_when_its_interval_is_clear_of_zero() -> None:
     base = np.zeros(16)
     assert probes.surely_worse(base + 0.01, base)

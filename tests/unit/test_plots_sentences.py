@@ -157,7 +157,7 @@ def test_windows_count_the_wins():
 
 def test_a_difference_is_real_chance_or_cannot_be_told():
     result = make_result()
-    _, ghost, affine = compared(result)
+    _, ghost, affine, _ = compared(result)
     nll = ghost.run.window_nll
 
     def against(shifts):
@@ -182,8 +182,8 @@ def test_a_difference_is_real_chance_or_cannot_be_told():
 
 def test_sentences_on_two_sides_speak_of_both():
     """With the figures of each, in their order; what plain dropping lacks is said by definition."""
-    pruned, ghost, affine = compared(make_result())
-    for one, other in ((ghost, affine), (affine, ghost), (pruned, ghost)):
+    pruned, ghost, affine, original = compared(make_result())
+    for one, other in ((ghost, affine), (affine, ghost), (pruned, ghost), (ghost, original)):
         for told in (getattr(sides, name)(one, other) for name in sides.__all__):
             assert one.name in told, told
             assert other.name in told, told

@@ -42,13 +42,19 @@ def test_every_shade_is_underlined_too_and_explained() -> None:
     assert [words in legend for words in ("2 to 10 times", "10 to 100 times", "over 100 times")] == [True] * 3
 
 
-def test_hovering_says_both_likelihoods_and_what_the_original_would_write() -> None:
+def test_a_token_tells_both_likelihoods_and_what_the_original_would_write() -> None:
     shown = written(token(" sea", math.log(10), instead=" rocks"))
-    assert 'title="“ sea”\nghost: log-probability \N{MINUS SIGN}0.50 (61 %)\n' in shown
+    assert 'data-tip="“ sea”\nghost: log-probability \N{MINUS SIGN}0.50 (61 %)\n' in shown
     assert "original: log-probability \N{MINUS SIGN}2.80 (6.1 %)\n" in shown
     assert "likeliest to the original: “ rocks”" in shown
     assert "below 0.1 %" in written(token(" sea", 20.0))
     assert "ghost:" not in written(token(), variant="original")
+
+
+def test_a_text_is_one_stop_of_the_tab_key() -> None:
+    shown = written(token(" a"), token(" b"), token(" c"))
+    assert re.findall(r'tabindex="(-?\d)" data-tip', shown) == ["0", "-1", "-1"]
+    assert "title=" not in shown
 
 
 def test_the_departure_is_marked_in_front_of_its_token() -> None:

@@ -55,7 +55,7 @@ def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compared) -> N
     assert [run["name"] for run in stored] == ["Example", "Run 1"]
     assert tab.add(stored, "") == stored, "the example is there already"
     table, gone, first, second, chosen, verdict, *_ = tab.show(stored, None, None)
-    assert list(table.data["No."]) == [1, 2, 3, 4, 5, 6]
+    assert list(table.data["No."]) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert table.data["Perplexity"].dtype.kind == "f"
     assert not gone.visible
     assert (first.value, second.value) == ("Example: ghost", "Example: affine")
@@ -144,7 +144,12 @@ def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare
     assert words.visible
     assert "made room for newer ones" in words.value
     assert "?model=embedded&text=wikipedia&drop=3%3A5&recover=ghost" in words.value
-    assert list(tab.rows(stored)) == ["Example: pruned", "Example: ghost", "Example: affine"]
+    assert list(tab.rows(stored)) == [
+        "Example: pruned",
+        "Example: ghost",
+        "Example: affine",
+        "Example: original",
+    ]
     stored[1]["id"], stored[1]["query"] = "never", "sequences=<script>"
     assert tab.show(stored, None, None)[1].value == "**Run 1**: That result is no longer on this server."
 
@@ -161,7 +166,7 @@ def test_export_holds_every_row_and_its_configuration(tab: Compared) -> None:
     frame = pd.read_csv(tab.export("csv", [EXAMPLE]))
     assert frame["perplexity"][1] == pytest.approx(make_result().runs[0].perplexity.value)
     items = json.loads(Path(tab.export("json", [EXAMPLE])).read_text(encoding="utf-8"))
-    assert [item["recovery"] for item in items] == ["pruned", "ghost", "affine"]
+    assert [item["recovery"] for item in items] == ["pruned", "ghost", "affine", "original"]
     assert RunConfig.from_dict(items[0]["config"]) == make_result().config
     with pytest.raises(gr.Error, match="no run to export"):
         tab.export("csv", [])
@@ -198,7 +203,7 @@ def _file(change: Callable[[dict[str, Any]], object]) -> bytes:
         (b"[" * 200_000, "no readable JSON"),
         (b"[1]", "no JSON object"),
         (b'{"name": "package"}', "neither a result nor settings"),
-        (b'{"sequences": "many"}', "sequences is 'many'"),
+        (b'{"sequences": "many"}', "'Sequences' is 'many'"),
         (b"x" * 3_000_000, "3.0 MB; this server reads up to 2 MB"),
         (_file(lambda values: values.update(schema=99)), "schema 99"),
         (_file(lambda values: values.pop("runs")), "damaged at runs"),

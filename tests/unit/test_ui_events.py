@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from ghostlab.ui import events as events_module
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
+from ghostlab.ui.score_jobs import queue_scores
 from ghostlab.ui.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
@@ -79,7 +81,7 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.sidebar.run].interactive
     assert not updates[-1][page.sidebar.stop].interactive
-    assert len(page.near) == 5
+    assert len(page.near) == 6
     for place in page.near:
         assert "Done in" in updates[-1][place]
         assert 'role="status"' not in updates[-1][place], "announced once"
@@ -152,11 +154,60 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     assert page.mapper["shown"] not in opened
 
 
+def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page: Events) -> None:
+    run = pressed(page)
+    followed(page, run, "")
+    asked = RunConfig(drop=None, select="taylor", count=4)
+    job_id = queue_scores(page.service, asked, owner="ann")
+    updates = followed(page, job_id, run)
+    assert sent(updates, page.scores.found) == [job_id]
+    assert sent(updates, page.shell.shown) == sent(updates, page.mapper["shown"]) == []
+    assert updates[-1][page.scores.start].interactive
+    assert "Done in" in updates[-1][page.scores.progress]
+    again = page.open(visitor(f"run={run}&scores={job_id}"))
+    assert (again[page.shell.job], again[page.scores.found]) == (run, job_id)
+    select, count = (page.sidebar.controls[name] for name in ("select", "count"))
+    assert (again[select], again[count]) == ("taylor", 4)
+
+
+def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_one_under_way(
+    page: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module.gr, "Info", lambda text, **_: None)
+    go_on, shell = threading.Event(), page.shell
+
+    def fail(_: Any) -> None:
+        go_on.wait(5)
+        raise ConfigError("It went wrong.")
+
+    page.service.lab.before = fail
+    job_id = pressed(page)
+    file = json.dumps(make_result(seed=1).to_dict()).encode()
+    during = page.accept(file, job_id)
+    assert shell.job not in during, "Stop and the status line still belong to the run"
+    assert shell.status not in during
+    assert during[shell.shown] == during[shell.drawn]
+    assert "From a file" in during[shell.source]
+    go_on.set()
+    assert "Failed: It went wrong." in followed(page, job_id, "")[-1][shell.status]
+    assert page.told == ["It went wrong."]
+    after = page.accept(file, job_id)
+    assert (after[shell.job], after[shell.status]) == (after[shell.shown], "")
+    settings = page.accept(b'{"drop": "3:5"}', job_id)
+    assert not {shell.job, shell.status, shell.shown} & set(settings)
+    assert page.told == ["It went wrong."], "an old error is not told again"
+
+    page.service.lab.before = None
+    begun = page.run(visitor(), *[control.value for control in page.sidebar.inputs])[shell.status]
+    assert "Failed" not in begun
+    assert "went wrong" not in begun
+
+
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
     for query, sentence in (
         ("run=gone", "That run is no longer on this server"),
         ("atlas=gone", "That block map is no longer on this server"),
-        ("sequences=many", "sequences is 'many'"),
+        ("sequences=many", "'Sequences' is 'many'"),
     ):
         opened = page.open(visitor(query))
         assert "Example run" in opened[page.shell.source]

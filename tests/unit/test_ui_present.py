@@ -55,7 +55,7 @@ def test_columns_show_what_is_written_and_nothing_of_an_earlier_text() -> None:
     view = replace(VIEW, result=fresh, texts={"original": " <i>so</i> far"})
     shown = columns_of(fresh, view)
     assert "&lt;i&gt;so&lt;/i&gt; far" in shown
-    assert shown.count("waiting for its turn") == len(RESULT.runs) + 1
+    assert shown.count("reading the prompt") == len(RESULT.runs) + 1
     assert 'aria-busy="true"' in shown
     stopped = columns_of(fresh, replace(view, state="stopped"))
     assert "nothing generated yet" in stopped
@@ -72,7 +72,7 @@ def test_columns_take_their_colours_one_by_one_as_they_are_finished() -> None:
     assert ["gl-token" in column for column in columns] == [True, True, False, False]
     assert "old" not in shown
     assert "</span> so far</p>" in columns[2]
-    assert "waiting for its turn" in columns[3]
+    assert "reading the prompt" in columns[3]
     assert 'aria-busy="true"' in shown
     assert "leaves the original&#x27;s path at token 1 of 6" in columns[1]
     assert "20 layers share the original&#x27;s prompt" in columns[1]

@@ -90,9 +90,9 @@ def test_bad_requests_are_refused_before_anything_is_queued(example: Path) -> No
         service.start(RunConfig(drop="3:6,5:8"), "ann")
     with pytest.raises(ConfigError, match="more than this host allows"):
         service.start(RunConfig(sequences=4096), "ann")
-    with pytest.raises(ConfigError, match="prompt is empty"):
+    with pytest.raises(ConfigError, match="'Prompt' is empty"):
         service.generate("", prompt="  ", **NEXT)
-    with pytest.raises(ConfigError, match="new_tokens is 0"):
+    with pytest.raises(ConfigError, match="'New tokens' is 0"):
         service.generate("", prompt="Hello", **{**NEXT, "new_tokens": 0})
     assert lab.asked == []
 

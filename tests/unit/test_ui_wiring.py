@@ -208,8 +208,8 @@ def test_an_empty_number_and_a_bad_cut_are_told_beside_the_control(bar: sidebar.
     assert name == "drop"
     assert "It has 30 layers" in message
     name, message = bar.problem(list({**values, "sequences": 0}.values()), Settings())
-    assert (name, message) == ("sequences", "sequences is 0. It must be at least 1.")
-    with pytest.raises(ConfigError, match="Seed is empty"):
+    assert (name, message) == ("sequences", "'Sequences' is 0. It must be at least 1.")
+    with pytest.raises(ConfigError, match="'Seed' is empty"):
         bar.read(list({**values, "seed": None}.values()))
 
 

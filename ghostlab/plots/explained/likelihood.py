@@ -71,7 +71,7 @@ FIGURES = {
         "Retained performance",
         "Each bar is the share of the original's accuracy on zero-shot tasks that a variant keeps, averaged "
         "over tasks. Chance is not taken off: a task on which the original guesses is retained by any model "
-        "and says nothing.",
+        "and says nothing, so that such tasks are left out of the bars unless there are no others.",
         r"\mathrm{RP} = \frac1n \sum_{i=1}^n \frac{\mathrm{acc}_i}{\mathrm{acc}_i^{\text{original}}}",
         "Retained performance: ShortGPT (arXiv 2403.03853); tasks of lm-evaluation-harness",
     ),

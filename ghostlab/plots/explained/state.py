@@ -40,7 +40,7 @@ FIGURES = {
         f"Attention sinks: Xiao et al. (arXiv 2309.17453). {_MASSIVE}",
     ),
     "state_plane": Explanation(
-        "Single tokens: ordinary ones (left) and massive ones (right)",
+        "Single tokens: ordinary ones, then massive ones",
         "Each token's state has hundreds of numbers; this is its shadow on the plane in which ordinary "
         "tokens vary most. A cross is where dropping leaves the token, a square where the original puts it, "
         "and a thin line shows by how far the recovered one misses. Distances outside the plane are not "

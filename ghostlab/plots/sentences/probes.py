@@ -82,6 +82,19 @@ def _explained(curve: RankCurve, rank: int) -> float:
     return float(np.interp(rank, curve.ranks, curve.explained))
 
 
+def rank_expected(result: RunResult, run: RecoveryRun, rank: int, factor: Factor) -> str:
+    """What a rank did to the model, or what the ranks measured on both sides of it let one expect."""
+    expected = figures.forecast(result, run, factor, rank)
+    if expected is None:
+        return ""
+    perplexity, kl = map(number, expected)
+    if rank >= result.model.hidden_size:
+        return f"As fitted, perplexity is {perplexity} and KL {kl}."
+    if rank in (probe.alteration.rank for probe in figures.by_rank(result, run, factor)):
+        return f"Measured: perplexity {perplexity}, KL {kl}."
+    return f"Between the ranks measured beside it: perplexity about {perplexity}, KL about {kl}."
+
+
 def ranks(result: RunResult, run: RecoveryRun) -> str:
     """The least measured rank within the noise of the full one, for each factorisation."""
     said = [words for factor in FACTORS if (words := _suggestion(result, run, factor))]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ghostlab.comparison import Side, same_windows
+from ghostlab.comparison import ORIGINAL, Side, same_windows
 from ghostlab.plots import style
 from ghostlab.plots.formats import count, fold, number, percent
 from ghostlab.records import OperatorReport
@@ -81,10 +81,10 @@ def position_error(one: Side, other: Side) -> str:
 
 
 def _left(side: Side, errors: Sequence[float]) -> str:
-    """What one leaves of the gap, in the middle; plain dropping leaves all of it by definition."""
+    """What one leaves of the gap, in the middle; plain dropping leaves all, the original none."""
     if errors:
         return percent(float(np.median(errors)))
-    return "all of it" if side.run.method == "drop" else "an unknown share"
+    return {"drop": "all of it", ORIGINAL: "nothing"}.get(side.run.method, "an unknown share")
 
 
 def singular_values(one: Side, other: Side) -> str:

@@ -18,7 +18,8 @@ ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
 """Settings of the tab, by field of :class:`RunConfig`."""
 _HOW = (
     "All of them share the same weights; they differ only where layers were dropped. Then the original "
-    "reads what each one wrote: hover over a token for its log-probability by both models."
+    "reads what each one wrote: point at a token, tap it, or go there with Tab and the arrow keys, for its "
+    "log-probability by both models."
 )
 
 

@@ -1,0 +1,177 @@
+"""One variant that continues a prompt, a token at a time whenever its turn comes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import Cache, GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
+
+from ghostlab.evaluation.prefix import Prefix, fork
+from ghostlab.model.lm import Model
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are chosen.
+
+    Attributes:
+        new_tokens: The most tokens to add.
+        temperature: 0 is greedy.
+        top_p: Nucleus of the sampling.
+        seed: Seed of the sampling, the same for every variant.
+    """
+
+    new_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+
+class Writer:
+    """A continuation that grows by :meth:`step`; several of them may be stepped in any order.
+
+    Each has a cache and a source of chance of its own, so none can tell whether others write too.
+
+    Args:
+        model: Who writes: the original or a variant of it.
+        prefix: The prompt, as read by the original.
+        sampling: How many tokens, and how they are chosen.
+        on_text: Given the continuation after each token.
+
+    Attributes:
+        cache: The model's cache of the prompt without its last token, there from the first step on.
+        tokens: Ids of what is written.
+        times: Seconds that the writer itself had computed when each token was there.
+        done: Whether nothing more will come.
+    """
+
+    def __init__(
+        self, model: Model, prefix: Prefix, sampling: Sampling, on_text: Callable[[str], None] | None = None
+    ) -> None:
+        self.model = model
+        self.cache: Cache
+        self.tokens: list[int] = []
+        self.times: list[float] = []
+        self.done = False
+        self._spelling = _Spelling(model, prefix.ids)
+        self._on_text = on_text
+        self._coming = self._continue(prefix, sampling)
+
+    @property
+    def text(self) -> str:
+        """What is written, without the first half of a character."""
+        return self._spelling.text
+
+    @property
+    def pieces(self) -> list[str]:
+        """The part of the text that each token brought."""
+        return self._spelling.pieces
+
+    def step(self) -> None:
+        """Write one more token."""
+        begun = time.perf_counter()
+        token, self.done = next(self._coming)
+        self.times.append((self.times[-1] if self.times else 0.0) + time.perf_counter() - begun)
+        self.tokens.append(token)
+        self._spelling.add(token)
+        if self._on_text is not None:
+            self._on_text(self.text)
+        if self.done:
+            self._coming.close()  # and with it goes the cache of the continuation
+            self._spelling.end()
+
+    def _continue(self, prefix: Prefix, sampling: Sampling) -> Generator[tuple[int, bool], None, None]:
+        self.cache = prefix.cache(self.model)
+        device = prefix.ids.device
+        yield from self.model.hf.generate(
+            input_ids=prefix.ids,
+            attention_mask=torch.ones_like(prefix.ids),
+            cache=fork(self.cache),
+            generation_config=_settings(self.model, sampling),
+            custom_generate=_one_by_one,
+            chance=torch.Generator(device).manual_seed(sampling.seed),
+        )
+
+
+def _settings(model: Model, sampling: Sampling) -> GenerationConfig:
+    how = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+    end = model.hf.generation_config.eos_token_id
+    first = end[0] if isinstance(end, list) else end
+    pad = model.tokenizer.pad_token_id
+    return GenerationConfig(
+        max_new_tokens=sampling.new_tokens,
+        eos_token_id=end,
+        pad_token_id=first if pad is None else pad,
+        **(how if sampling.temperature > 0 else {"do_sample": False}),
+    )
+
+
+def _one_by_one(
+    model: PreTrainedModel,
+    input_ids: Tensor,
+    *,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: GenerationConfig,
+    chance: torch.Generator,
+    **inputs: Any,
+) -> Iterator[tuple[int, bool]]:
+    """The loop of ``generate`` for one sequence, which hands over each token and whether it is the last.
+
+    Transformers prepares everything and calls this in place of its own loop (``custom_generate``).
+    """
+    done = False
+    while not done:
+        step = model.prepare_inputs_for_generation(input_ids, next_sequence_length=1, **inputs)
+        with model._optimize_model_for_decode():
+            outputs = model(**step, return_dict=True)
+        inputs = model._update_model_kwargs_for_generation(outputs, inputs)
+        logits = outputs.logits[:, -1].to(torch.float32, copy=True)
+        scores = logits_processor(input_ids, logits)
+        if generation_config.do_sample:
+            token = torch.multinomial(scores.softmax(-1), 1, generator=chance)
+        else:
+            token = scores.argmax(-1, keepdim=True)
+        input_ids = torch.cat([input_ids, token], dim=1)
+        done = bool(stopping_criteria(input_ids, ()).all())
+        yield int(token), done
+
+
+class _Spelling:
+    """Tokens as text, piece by piece.
+
+    They are decoded behind the prompt's last token: some tokenizers drop the space before a first word.
+    """
+
+    def __init__(self, model: Model, prompt: Tensor) -> None:
+        self.text = ""
+        self.pieces: list[str] = []
+        self._tokenizer = model.tokenizer
+        self._tokens: list[int] = prompt[0, -1:].tolist()
+        self._skip = len(self._decoded())
+
+    def add(self, token: int) -> None:
+        """One more token; half a character is held back until it is whole."""
+        self._tokens.append(token)
+        text = self._decoded()[self._skip :].rstrip("\N{REPLACEMENT CHARACTER}")
+        text = text if len(text) > len(self.text) else self.text
+        self.pieces.append(text[len(self.text) :])
+        self.text = text
+
+    def end(self) -> None:
+        """What never became a whole character is shown as it is."""
+        rest = self._decoded()[self._skip + len(self.text) :]
+        if rest:
+            self.pieces[-1] += rest
+            self.text += rest
+
+    def _decoded(self) -> str:
+        text: str = self._tokenizer.decode(
+            self._tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return text
