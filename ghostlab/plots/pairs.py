@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.comparison import Side, same_windows
-from ghostlab.plots import boundary, explained, perplexity, sentences, spectrum, style, windows
+from ghostlab.plots import boundary, perplexity, sentences, spectrum, style, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import change, number
 from ghostlab.plots.style import Role
@@ -21,9 +21,9 @@ def panels(one: Side, other: Side) -> list[Panel]:
     """Likelihood, restored state and spectrum of both sides, in a fixed order."""
     runs = [replace(side.run, label=side.name) for side in (one, other)]
     made = [
-        Panel(explained.title("perplexity"), _ends(one, other), [bars(one, other)]),
-        Panel(explained.title("paired_windows"), _windows(one, other), [by_window(one, other)]),
-        Panel(explained.title("by_position"), _positions(one, other), [by_position(one, other)]),
+        Panel("perplexity", _ends(one, other), [bars(one, other)]),
+        Panel("paired_windows", _windows(one, other), [by_window(one, other)]),
+        Panel("by_position", _positions(one, other), [by_position(one, other)]),
     ]
     drawn = (
         ("explained", boundary.explained, sentences.explained),
@@ -33,10 +33,7 @@ def panels(one: Side, other: Side) -> list[Panel]:
         ("rank_curve", spectrum.rank_curve, sentences.rank_curve),
     )
     looks = _looks(one, other)
-    both = [
-        Panel(explained.title(name), words(runs), [figure(runs, looks=looks)])
-        for name, figure, words in drawn
-    ]
+    both = [Panel(name, words(runs), [figure(runs, looks=looks)]) for name, figure, words in drawn]
     return [*made, *both]
 
 

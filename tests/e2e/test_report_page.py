@@ -63,7 +63,10 @@ def tokens_are_told_by_keyboard_and_tap(page: Page) -> None:
     page.keyboard.press("ArrowRight")
     expect(second).to_be_focused()
     expect(second).to_have_attribute("aria-describedby", "gl-token-tip")
-    assert [texts.nth(0).locator("[tabindex='0']").count(), first.get_attribute("aria-describedby")] == [1, None]
+    assert [texts.nth(0).locator("[tabindex='0']").count(), first.get_attribute("aria-describedby")] == [
+        1,
+        None,
+    ]
     page.keyboard.press("Tab")
     expect(texts.nth(1).locator(".gl-token").first).to_be_focused()
     page.keyboard.press("Escape")
