@@ -31,9 +31,14 @@ def linear(colour: str) -> Vector:
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
+def luminance(colour: str) -> float:
+    """Relative luminance, 0 to 1."""
+    return float(_XYZ[1] @ linear(colour))
+
+
 def contrast(one: str, other: str) -> float:
     """Contrast ratio of WCAG, 1 to 21."""
-    low, high = sorted(float(_XYZ[1] @ linear(colour)) for colour in (one, other))
+    low, high = sorted(map(luminance, (one, other)))
     return (high + 0.05) / (low + 0.05)
 
 
