@@ -1,7 +1,4 @@
-"""Entry point of the app and of a Space: ``python app.py``.
-
-Honours GRADIO_SERVER_NAME and GRADIO_SERVER_PORT, and what ghostlab.settings reads.
-"""
+"""Entry point of the app and of a Space; what gradio and ghostlab.settings read of the environment counts."""
 
 import os
 import sys

@@ -19,7 +19,7 @@ from ghostlab.progress import ProgressUpdate
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "examples" / "default"
 STRENGTHS = (0.25, 0.5, 0.75, 1.25)
-RANKS = (8, 32, 128, 256)
+RANKS = (8, 32, 128, 256, 360, 432, 504)
 TASKS, QUESTIONS = "arc_easy,piqa,hellaswag", 100
 
 

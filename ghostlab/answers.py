@@ -11,6 +11,9 @@ import numpy as np
 from ghostlab.records import Metric
 from ghostlab.resampling import RESAMPLES, Array
 
+SURE = 0.05
+"""What chance makes more rarely than this is taken for real."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -37,6 +40,13 @@ def compare_answers(ours: Sequence[int], theirs: Sequence[int], seed: int = 0) -
     low, high = np.percentile((draws[:, 1] - draws[:, 2]) / len(ours), [2.5, 97.5])
     p = float(binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
     return Verdict(Metric((gained - lost) / len(ours), float(low), float(high)), gained, lost, p)
+
+
+def above_chance(answers: Sequence[int], chance: float) -> bool:
+    """Whether so many right answers are more than guessing gives: binomial test, one-sided, p < 0.05."""
+    from scipy.stats import binomtest
+
+    return bool(binomtest(sum(answers), len(answers), chance, alternative="greater").pvalue < SURE)
 
 
 def ratio_of_answers(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed: int = 0) -> Metric:

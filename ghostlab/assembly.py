@@ -18,6 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
 from ghostlab.measure import Measured
 from ghostlab.model.lm import Model
+from ghostlab.model.stock import kind_reason
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.records import (
@@ -27,17 +28,21 @@ from ghostlab.records import (
     RecoveryRun,
     Scores,
     SelectionInfo,
-    TextInfo,
 )
 from ghostlab.recovery.fitting import Fit
 from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows
+from ghostlab.windowrule import TextInfo
 
+GEMMA = (
+    "Gemma models predict badly without a start token (BOS), and not every held-out window has one, so that "
+    "these perplexities say little. Set bos to always."
+)
 _PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "safetensors")
 
 
-def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -> RecoveryRun:
-    """The record of one fit, its maps taken apart."""
+def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured, variant: Model) -> RecoveryRun:
+    """The record of one fit, its maps taken apart; ``variant`` is the model with it."""
     scores = measured.recovered[index]
     ridges = [block.ridge for block in fit.blocks.values() if block.ridge is not None]
     details = {str(block): fitted.details for block, fitted in fit.blocks.items() if fitted.details}
@@ -60,6 +65,7 @@ def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured) -
         operators=_operators(fit, calib.model, measured),
         details=details,
         warnings=list(fit.warnings),
+        not_stock=kind_reason(variant) or "",
     )
 
 
@@ -120,7 +126,14 @@ def text_info(text: Text, held_out_text: Text, calib: Calibration, held_out: Win
         bos=held_out.bos,
         folds=calib.folds,
         rule=held_out.rule,
+        calibration_bos=calib.windows.rule.bos,
     )
+
+
+def warnings(model: Model, held_out: Windows) -> list[str]:
+    """What makes the figures of a whole run doubtful."""
+    needs_bos = model.family.startswith("gemma") and held_out.rule.bos != "every window"
+    return [GEMMA] if needs_bos else []
 
 
 def cut_info(cut: Cut, depth: int) -> CutInfo:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from ghostlab.errors import ResultError
-from ghostlab.records import BoundaryReport, Metric, RecoveryRun
+from ghostlab.records import Agreement, BoundaryReport, Metric, RecoveryRun, Scores
 from ghostlab.resampling import Array, difference, paired
 from ghostlab.results import RunResult
 
@@ -19,6 +19,8 @@ FEWEST_WINDOWS = 5
 SAME = 0.05
 """Nats per token by which the original may differ on the same window when its weights are rounded otherwise;
 different windows of one text are an order of magnitude further apart."""
+ORIGINAL = "original"
+"""What stands for a method where the original is a side."""
 Kind = Literal["number", "share", "count"]
 Item = TypeVar("Item")
 
@@ -30,7 +32,7 @@ class Side:
     Attributes:
         name: What it is called here.
         result: The run.
-        run: The recovery; plain dropping too is one, see :func:`sides`.
+        run: The recovery; the original and plain dropping too are such, see :func:`sides`.
     """
 
     name: str
@@ -54,7 +56,7 @@ class Difference:
 def compare(one: RunResult, other: RunResult, ours: str, theirs: str) -> list[Difference]:
     """Figures of recovery ``ours`` of one run and ``theirs`` of another, or of the same.
 
-    Recoveries go by their label, plain dropping by "pruned".
+    Recoveries go by their label, plain dropping by "pruned", the original by "original".
 
     Raises:
         ResultError: If there is no recovery of that name.
@@ -70,18 +72,37 @@ def _side(result: RunResult, label: str) -> Side:
 
 
 def sides(result: RunResult, name: str = "") -> list[Side]:
-    """Plain dropping and every recovery of a run; ``name`` goes before theirs."""
+    """Plain dropping, every recovery and the original of a run; ``name`` goes before theirs.
+
+    The original is left out where its windows were not kept, for then nothing can be paired with it.
+    """
     before = f"{name}: " if name else ""
     runs = [_dropping(result), *result.runs]
+    if result.baseline.original.window_nll:
+        runs.append(_original(result))
     return [Side(before + (run.label or run.method), result, run) for run in runs]
 
 
 def _dropping(result: RunResult) -> RecoveryRun:
     """The pruned model as a recovery that does nothing: by definition it explains and closes nothing."""
-    scores = result.baseline.pruned
+    return _as_recovery(result.baseline.pruned, "drop", "pruned", BoundaryReport(0.0, None, nan, nan, 0.0))
+
+
+def _original(result: RunResult) -> RecoveryRun:
+    """The original as a recovery that brings all back: by definition it agrees with itself on every token."""
+    scores = result.baseline.original
+    none, all_ = [0.0] * len(scores.window_nll), [1.0] * len(scores.window_nll)
+    along = [0.0] * len(scores.position_nll)
+    agrees = Agreement(Metric(1.0, 1.0, 1.0), Metric(0.0, 0.0, 0.0), none, all_, all_, along, along)
+    whole = replace(scores, agreement=agrees)
+    made = _as_recovery(whole, ORIGINAL, "original", BoundaryReport(1.0, None, 0.0, 0.0, 1.0))
+    return replace(made, gap_closed=1.0)
+
+
+def _as_recovery(scores: Scores, method: str, label: str, boundary: BoundaryReport) -> RecoveryRun:
     return RecoveryRun(
-        method="drop",
-        label="pruned",
+        method=method,
+        label=label,
         rank=None,
         ridge=None,
         parameters_added=0,
@@ -92,7 +113,7 @@ def _dropping(result: RunResult) -> RecoveryRun:
         window_nll=scores.window_nll,
         position_nll=scores.position_nll,
         agreement=scores.agreement,
-        boundary=BoundaryReport(0.0, None, nan, nan, 0.0),
+        boundary=boundary,
     )
 
 
@@ -178,6 +199,11 @@ class _Figure:
     windows: str = ""
 
 
+def _cut(side: Side) -> bool:
+    """Whether anything was dropped from this side."""
+    return side.run.method != ORIGINAL
+
+
 _FIGURES = (
     _Figure("Perplexity", "number", lambda s: s.run.perplexity.value, _perplexity),
     _Figure("Nats per token", "number", lambda s: _mean(s.run.window_nll), lambda a, b, *_: a - b),
@@ -190,9 +216,9 @@ _FIGURES = (
     _Figure("Explained (ordinary)", "share", lambda s: s.run.boundary.explained_ordinary),
     _Figure("Explained (fitted on)", "share", lambda s: s.run.boundary.explained_train),
     _Figure("Relative error", "share", lambda s: s.run.boundary.relative_error),
-    _Figure("Parameters dropped", "count", lambda s: s.result.model.parameters_dropped),
+    _Figure("Parameters dropped", "count", lambda s: s.result.model.parameters_dropped * _cut(s)),
     _Figure("Parameters added", "count", lambda s: s.run.parameters_added),
-    _Figure("Layers dropped", "count", lambda s: len(s.result.cut.dropped)),
+    _Figure("Layers dropped", "count", lambda s: len(s.result.cut.dropped) * _cut(s)),
 )
 
 

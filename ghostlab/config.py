@@ -1,14 +1,14 @@
 """The whole story of a run: one frozen object that the app, the command, a link and a file all speak.
 
-Each field's ``help`` is the one text shown for it everywhere. Fields are flat, so that a field, a command
-flag (``--new-tokens``), a query parameter (``new_tokens=``) and a JSON key are the same thing.
+Each field's ``label`` and ``help`` are the one name and text shown for it everywhere. Fields are flat, so
+that a field, a command flag (``--new-tokens``), a query parameter (``new_tokens=``) and a JSON key are the
+same thing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -17,18 +17,20 @@ from urllib.parse import parse_qsl, urlencode
 
 from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.cut import parse_cut
+from ghostlab import checks
 from ghostlab.errors import ConfigError
 from ghostlab.settings import Settings
-from ghostlab.spec import CriterionSpec, RecoverySpec, parse_ridge
+from ghostlab.spec import CriterionSpec, RecoverySpec
 
 BosPolicy = Literal["auto", "always", "never"]
 FitOrder = Literal["parallel", "sequential"]
 PromptFormat = Literal["auto", "chat", "raw"]
+ALL = "all"
+"""What 0 held-out sequences are called."""
 
 
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+def _setting(default: Any, label: str, help: str) -> Any:
+    return field(default=default, metadata={"label": label, "help": help})
 
 
 @dataclass(frozen=True)
@@ -36,118 +38,75 @@ class RunConfig:
     """Everything that decides the result of a run. Frozen; see :meth:`check` for what is accepted."""
 
     model: str = _setting(
-        "embedded", "Model: 'embedded', a hub id (org/name), a local folder or a .gguf file."
+        "embedded", "Model", "Model: 'embedded', a hub id (org/name), a local folder or a .gguf file."
     )
-    revision: str | None = _setting(None, "Branch, tag or commit of a hub model.")
+    revision: str | None = _setting(None, "Model revision", "Branch, tag or commit of a hub model.")
     text: str = _setting(
         "wikipedia",
+        "Text",
         "Text to fit and to evaluate on: a built-in corpus, wikitext2, ptb or c4, a file, "
         "hf:dataset/config:split:column, or a mixture such as 3*wikipedia+novels.",
     )
     held_out_text: str | None = _setting(
-        None, "Evaluate on this text instead of the held-out part of --text."
+        None, "Other text to evaluate on", "Evaluate on this text instead of the held-out part of --text."
     )
-    sequences: int = _setting(64, "Calibration sequences that the operators are fitted on.")
-    length: int = _setting(256, "Tokens per sequence, for calibration and for evaluation.")
-    held_out: int = _setting(16, "Held-out sequences that every shown figure is measured on.")
+    sequences: int = _setting(64, "Sequences", "Calibration sequences that the operators are fitted on.")
+    length: int = _setting(256, "Length", "Tokens per sequence, for calibration and for evaluation.")
+    held_out: int = _setting(
+        16,
+        "Held-out",
+        "Held-out sequences that every shown figure is measured on; 0 or 'all' for all that there are.",
+    )
     bos: BosPolicy = _setting(
-        "auto", "Token at the start of each sequence: the tokenizer's own convention, always BOS, or never."
+        "auto",
+        "Start token",
+        "Token at the start of each sequence: the tokenizer's own convention, always BOS, or never.",
     )
     drop: str | None = _setting(
-        "20:25", "Blocks to drop, start:stop with stop not included: 20:25 or 10:12,20:25."
+        "20:25", "Blocks to drop", "Blocks to drop, start:stop with stop not included: 20:25 or 10:12,20:25."
     )
     select: str | None = _setting(
-        None, "Let this criterion choose the blocks instead of --drop: CRITERION[,option=value]."
+        None, "Criterion", "Let this criterion choose the blocks instead of --drop: CRITERION[,option=value]."
     )
-    count: int = _setting(5, "How many layers the criterion drops.")
+    count: int = _setting(5, "How many layers", "How many layers the criterion drops.")
     recover: tuple[RecoverySpec, ...] = _setting(
         (RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
+        "Recoveries",
         "Recovery operators to fit, each as METHOD[,OPTION=VALUE]; 'ghostlab methods' lists them.",
     )
     order: FitOrder = _setting(
         "parallel",
+        "Several blocks",
         "For several blocks: fit each on the original's states (parallel), or on those of the model as "
         "recovered so far (sequential).",
     )
-    rank: int | None = _setting(None, "Rank for every operator that names none of its own.")
+    rank: int | None = _setting(None, "Rank", "Rank for every operator that names none of its own.")
     ridge: str = _setting(
-        "auto", "Ridge for every operator that names none: auto, a relative number, or abs:NUMBER."
+        "auto", "Ridge", "Ridge for every operator that names none: auto, a relative number, or abs:NUMBER."
     )
-    prompt: str = _setting("The history of the lighthouse begins", "Prompt that every variant continues.")
+    prompt: str = _setting(
+        "The history of the lighthouse begins", "Prompt", "Prompt that every variant continues."
+    )
     prompt_format: PromptFormat = _setting(
         "auto",
+        "Prompt format",
         "Put the prompt as a chat message by the model's template (chat) or continue it as it stands (raw); "
         "auto is chat where the model has a template.",
     )
-    new_tokens: int = _setting(32, "Tokens that each variant generates; 0 for none.")
-    temperature: float = _setting(0.0, "Sampling temperature; 0 is greedy.")
-    top_p: float = _setting(1.0, "Nucleus sampling: keep the smallest set of tokens with this probability.")
-    seed: int = _setting(0, "Seed of the calibration sample, of folds, bootstrap and sampling.")
-    batch: int = _setting(8, "Sequences per forward pass; lower it when memory is short.")
+    new_tokens: int = _setting(32, "New tokens", "Tokens that each variant generates; 0 for none.")
+    temperature: float = _setting(0.0, "Temperature", "Sampling temperature; 0 is greedy.")
+    top_p: float = _setting(
+        1.0, "Top p", "Nucleus sampling: keep the smallest set of tokens with this probability."
+    )
+    seed: int = _setting(0, "Seed", "Seed of the calibration sample, of folds, bootstrap and sampling.")
+    batch: int = _setting(8, "Batch", "Sequences per forward pass; lower it when memory is short.")
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = _setting(
-        "auto", "Weights in memory: auto is float32 on a CPU and bfloat16 on a GPU."
+        "auto", "Weights", "Weights in memory: auto is float32 on a CPU and bfloat16 on a GPU."
     )
 
-    # -- checks ------------------------------------------------------------------------------------------
-
     def check(self, settings: Settings | None = None) -> None:
-        """Raise ConfigError (or CutError) for the first setting that cannot work."""
-        self._check_numbers()
-        if (self.drop is None) == (self.select is None):
-            raise ConfigError(
-                "Either blocks or a criterion decide the cut.", "Give one of --drop and --select."
-            )
-        if self.drop is not None:
-            parse_cut(self.drop)
-        if self.select is not None:
-            CriterionSpec.parse(self.select)
-        for spec in self.recoveries():
-            parse_ridge(spec.ridge)
-            if spec.rank is not None and spec.rank < 1:
-                raise ConfigError(f"Rank {spec.rank} of {spec.method} is not positive.", "Use 1 or more.")
-        if len(set(self.recoveries())) < len(self.recoveries()):
-            raise ConfigError("The same recovery is asked for twice.", "Name each one once.")
-        if settings is not None:
-            self._check_limits(settings)
-
-    def _check_numbers(self) -> None:
-        least = {
-            "sequences": 1,
-            "length": 8,
-            "held_out": 1,
-            "count": 1,
-            "new_tokens": 0,
-            "batch": 1,
-            "seed": 0,
-        }
-        for name, minimum in least.items():
-            if getattr(self, name) < minimum:
-                raise ConfigError(f"{name} is {getattr(self, name)}.", f"It must be at least {minimum}.")
-        if self.seed >= 2**32:
-            raise ConfigError(f"seed is {self.seed}.", f"It must be below 2**32 = {2**32}.")
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ConfigError(f"temperature is {self.temperature}.", "Use 0 (greedy) or a positive number.")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p is {self.top_p}.", "It must lie above 0 and be at most 1.")
-
-    def _check_limits(self, settings: Settings) -> None:
-        limits = settings.limits
-        tokens = (self.sequences + self.held_out) * self.length
-        if tokens > limits.tokens:
-            raise ConfigError(
-                f"{tokens:,} tokens are more than this host allows ({limits.tokens:,}).",
-                "Lower sequences, length or held_out.",
-            )
-        if len(self.recover) > limits.recoveries:
-            raise ConfigError(
-                f"{len(self.recover)} recoveries are asked for.",
-                f"This host fits {limits.recoveries} in a run.",
-            )
-        for name in ("text", "held_out_text", "prompt"):
-            if len((getattr(self, name) or "").encode(errors="replace")) > limits.upload_bytes:
-                raise ConfigError(f"{name} is too long.", f"This host takes {limits.upload_bytes:,} bytes.")
-        if self.new_tokens > limits.new_tokens:
-            raise ConfigError(f"new_tokens is {self.new_tokens}.", f"This host allows {limits.new_tokens}.")
+        """Raise ConfigError (or CutError) for the first setting that cannot work, here or on this host."""
+        checks.check(self, settings)
 
     def recoveries(self) -> tuple[RecoverySpec, ...]:
         """The recoveries to fit, with the run's rank and ridge filled in where a spec names none."""
@@ -172,20 +131,22 @@ class RunConfig:
             known["drop"] = None  # naming a criterion replaces the default blocks
         if isinstance(known.get("select"), str) and known["select"]:
             known["select"] = str(CriterionSpec.parse(known["select"]))  # one spelling, one run
+        if known.get("held_out") == ALL:
+            known["held_out"] = 0
         if "recover" in known:
             known["recover"] = _read_recover(known["recover"])
         try:
             return _ADAPTER.validate_python(known)
         except ValidationError as error:
             first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise ConfigError(f"{name} is {first['input']!r}.", f"{first['msg']}.") from error
+            name = str(first["loc"][0])
+            raise checks.wrong_kind(name, first["input"], cls, _HINTS[name]) from error
 
     def to_query(self, *always: str) -> str:
         """The query of a link that rebuilds this run: what differs from the defaults, and ``always``."""
         shown = {f.name for f, _ in self._changed()} | set(always)
         named = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name in shown]
-        return urlencode([(name, word) for name, value in named for word in _words(value)])
+        return urlencode([(name, word) for name, value in named for word in _words(name, value)])
 
     @classmethod
     def from_query(cls, query: str | Sequence[tuple[str, str]]) -> RunConfig:
@@ -205,7 +166,7 @@ class RunConfig:
             value = getattr(self, f.name)
             if f.name not in shown or value is None:
                 continue
-            for word in _words(value):
+            for word in _words(f.name, value):
                 words += [f"--{f.name.replace('_', '-')}", shlex.quote(word)]
         if self.drop is not None and "drop" not in shown:
             words += ["--drop", shlex.quote(self.drop)]
@@ -223,20 +184,30 @@ class RunConfig:
 
 
 _ADAPTER = TypeAdapter(RunConfig)
-_OPTIONAL = {name for name, hint in get_type_hints(RunConfig).items() if type(None) in get_args(hint)}
+_HINTS = get_type_hints(RunConfig)
+_OPTIONAL = {name for name, hint in _HINTS.items() if type(None) in get_args(hint)}
 
 
 def _read_recover(value: Any) -> tuple[RecoverySpec, ...]:
     specs = [value] if isinstance(value, str) else value
     if not isinstance(specs, (list, tuple)) or not all(isinstance(s, (str, RecoverySpec)) for s in specs):
-        raise ConfigError(f"recover is {value!r}.", "It is a list of recoveries, for example ghost,rank=64.")
+        raise ConfigError(
+            f"'{label_of('recover')}' is {value!r}.", "Give a list, for example of ghost,rank=64.", "recover"
+        )
     return tuple(s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs)
 
 
-def _words(value: Any) -> list[str]:
+def _words(name: str, value: Any) -> list[str]:
     """A field's value as the words of a link or command; no recovery at all is one empty word."""
+    if name == "held_out" and value == 0:
+        return [ALL]
     items = value if isinstance(value, tuple) else (value,)
     return ["" if item is None else str(item) for item in items] or [""]
+
+
+def label_of(name: str) -> str:
+    """What people see a field of :class:`RunConfig` called."""
+    return checks.label(RunConfig, name)
 
 
 def help_of(name: str) -> str:

@@ -30,7 +30,17 @@ class GhostlabError(Exception):
 
 
 class ConfigError(GhostlabError):
-    """A setting of a run is out of range or contradicts another."""
+    """A setting of a run is out of range or contradicts another.
+
+    Args:
+        message: As for every error.
+        hint: As for every error.
+        setting: The field of :class:`~ghostlab.config.RunConfig` that is wrong, where it is one.
+    """
+
+    def __init__(self, message: str, hint: str = "", setting: str = "") -> None:
+        super().__init__(message, hint)
+        self.setting = setting
 
 
 class CutError(GhostlabError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import math
 import secrets
 import sys
 import threading
@@ -19,36 +20,11 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from ghostlab.errors import BusyError, Cancelled, GhostlabError
+from ghostlab.jobstate import Job as Job  # noqa: PLC0414 - whoever queues work takes it from here
 from ghostlab.jobstate import JobRecord, JobState, JobView
-from ghostlab.progress import ProgressUpdate
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger(__name__)
-
-
-class Job(Generic[Result]):
-    """A job as its own work sees it: where to report, what to keep, whether to stop."""
-
-    def __init__(self, store: JobStore[Result], record: JobRecord[Result]) -> None:
-        self._store = store
-        self._record = record
-        self.id = record.id
-        self.cancel = record.cancel
-
-    def progress(self, update: ProgressUpdate) -> None:
-        """Report how far the work is; fits :data:`~ghostlab.progress.ProgressSink`."""
-        with self._store.change(self._record) as record:
-            record.advance(update.fraction, update.message)
-
-    def text(self, variant: str, text: str) -> None:
-        """Show ``text`` as what ``variant`` has generated so far."""
-        with self._store.change(self._record) as record:
-            record.texts[variant] = text
-
-    def keep(self, result: Result) -> None:
-        """Keep a result that must survive a later stop or failure."""
-        with self._store.change(self._record) as record:
-            record.result = result
 
 
 class JobStore(Generic[Result]):
@@ -56,6 +32,8 @@ class JobStore(Generic[Result]):
 
     Args:
         waiting: The most jobs that may wait; one more raises :class:`BusyError`.
+        each: The most of them that one owner may have.
+        seconds: How long a job may compute; what it kept until then stays.
         kept: How many finished jobs are remembered; the one looked at longest ago is forgotten first.
         room: Bytes that the results of finished jobs may take; the latest is kept whatever it takes.
         weigh: Identity of each part of a result -> its bytes; parts that results share count once.
@@ -67,8 +45,13 @@ class JobStore(Generic[Result]):
         kept: int = 32,
         room: int = sys.maxsize,
         weigh: Callable[[Result], Mapping[int, int]] = lambda _: {},
+        *,
+        each: int = sys.maxsize,
+        seconds: float = math.inf,
     ) -> None:
         self._most_waiting = waiting
+        self._each = each
+        self._seconds = seconds
         self._most_kept = kept
         self._room = room
         self._weigh = weigh
@@ -100,6 +83,8 @@ class JobStore(Generic[Result]):
                     return known.id
             if self._running and len(self._queue) >= self._most_waiting:
                 raise BusyError(f"{len(self._queue)} runs are waiting already.", "Try again in some minutes.")
+            if sum(record.identity[0] == owner for record in self._queue) >= self._each:
+                raise BusyError(f"{self._each} of your runs are waiting already.", "Let one end first.")
             record: JobRecord[Result] = JobRecord(secrets.token_urlsafe(16), kind, identity, about)
             record.start = partial(contextvars.copy_context().run, self._compute, record, work)
             self._records[record.id] = record
@@ -158,14 +143,6 @@ class JobStore(Generic[Result]):
             seen = view.version
             time.sleep(pause)
 
-    @contextmanager
-    def change(self, record: JobRecord[Result]) -> Iterator[JobRecord[Result]]:
-        """For :class:`Job`: a locked change of ``record`` that wakes the watchers."""
-        with self._changed:
-            yield record
-            record.version += 1
-            self._changed.notify_all()
-
     # -- under the lock ----------------------------------------------------------------------------------
 
     def _advance(self) -> None:
@@ -173,6 +150,7 @@ class JobStore(Generic[Result]):
         while self._running is None and self._queue:
             record = self._running = self._queue.pop(0)
             record.state, record.started = "running", time.monotonic()
+            record.cancel.allow(self._seconds)
             try:
                 threading.Thread(target=record.start, name=f"job-{record.id[:6]}", daemon=True).start()
             except RuntimeError:  # the machine has no thread to spare; the next job may find one
@@ -214,15 +192,28 @@ class JobStore(Generic[Result]):
 
     # -- in the job's thread -----------------------------------------------------------------------------
 
+    @contextmanager
+    def _change(self, record: JobRecord[Result]) -> Iterator[JobRecord[Result]]:
+        """A locked change of ``record`` that wakes the watchers."""
+        with self._changed:
+            yield record
+            record.version += 1
+            self._changed.notify_all()
+
+    @property
+    def _too_long(self) -> str:
+        limit = f"{self._seconds / 60:.0f} minutes"
+        return f"It took longer than the {limit} that this host gives a run. What was finished is kept."
+
     def _compute(self, record: JobRecord[Result], work: Callable[[Job[Result]], Result]) -> None:
         """Run the work to its very end, then, and only then, free the slot."""
         state: JobState = "done"
         error = ""
         try:
-            job = Job(self, record)
+            job = Job(record, partial(self._change, record))
             job.keep(work(job))
         except Cancelled:
-            state = "stopped"
+            state, error = ("failed", self._too_long) if record.cancel.expired else ("stopped", "")
         except GhostlabError as problem:
             state, error = "failed", str(problem)
         except BaseException:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
 
-from ghostlab.progress import CancelToken
+from ghostlab.progress import CancelToken, ProgressUpdate
 
 Result = TypeVar("Result")
 Seen_co = TypeVar("Seen_co", covariant=True)
@@ -102,6 +103,39 @@ class JobRecord(Generic[Result]):
             error=self.error,
             stopping=self.cancel.cancelled,
         )
+
+
+class Job(Generic[Result]):
+    """A job as its own work sees it: where to report, what to keep, whether to stop.
+
+    Args:
+        record: The store's notes on it.
+        change: A locked change of the record that wakes the watchers.
+    """
+
+    def __init__(
+        self,
+        record: JobRecord[Result],
+        change: Callable[[], AbstractContextManager[JobRecord[Result]]],
+    ) -> None:
+        self._change = change
+        self.id = record.id
+        self.cancel = record.cancel
+
+    def progress(self, update: ProgressUpdate) -> None:
+        """Report how far the work is; fits :data:`~ghostlab.progress.ProgressSink`."""
+        with self._change() as record:
+            record.advance(update.fraction, update.message)
+
+    def text(self, variant: str, text: str) -> None:
+        """Show ``text`` as what ``variant`` has generated so far."""
+        with self._change() as record:
+            record.texts[variant] = text
+
+    def keep(self, result: Result) -> None:
+        """Keep a result that must survive a later stop or failure."""
+        with self._change() as record:
+            record.result = result
 
 
 def time_left(pace: Sequence[tuple[float, float]], fraction: float, elapsed: float) -> float | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ghostlab import assembly
 from ghostlab.answering import answer
-from ghostlab.assembly import cut_info, make_atlas, model_info, now, recovery_run, text_info, versions
 from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
@@ -21,13 +20,12 @@ from ghostlab.model.lm import Model
 from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
 from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
-from ghostlab.pruning.selection import resolve as resolve_criterion
-from ghostlab.records import Baseline
+from ghostlab.records import Baseline, SelectionInfo
 from ghostlab.recovery.fitting import apply
-from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
+from ghostlab.scouting import score, survey
 from ghostlab.settings import Settings
-from ghostlab.steps import continue_all, decide, fit_all, rebuild, timed
+from ghostlab.steps import check, continue_all, decide, fit_all, rebuild, timed
 from ghostlab.workbench import Workbench
 from ghostlab.zeroshot import ZeroShot
 
@@ -67,7 +65,7 @@ class Lab:
         Raises:
             GhostlabError: For anything that the user can mend; see :mod:`ghostlab.errors`.
         """
-        self._check(config)
+        check(config, self.settings)
         steps = Progress(progress, cancel)
         with memory_errors(LESS_MEMORY):
             model = self._bench.model(config, steps.part(0.0, 0.05))
@@ -102,8 +100,7 @@ class Lab:
     ) -> list[Generation]:
         """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
 
-        ``on_generations`` is given the continuations that are judged, after each one, and what is written
-        so far when it is stopped.
+        ``on_generations`` is given those that are judged, after each, and all that is written when stopped.
 
         Raises:
             GhostlabError: If the model cannot be loaded again or the request exceeds a limit.
@@ -117,7 +114,7 @@ class Lab:
             top_p=top_p,
             seed=seed,
         )
-        self._check(config)
+        check(config, self.settings)
         steps = Progress(progress, cancel)
         with memory_errors("Lower new_tokens or shorten the prompt."):
             model = self._bench.model(config, steps.part(0.0, 0.1))
@@ -184,21 +181,22 @@ class Lab:
         Raises:
             GhostlabError: As :meth:`run`; a CutError if a length does not fit the model.
         """
-        self._check(config)
-        steps, begun = Progress(progress, cancel), time.perf_counter()
-        with memory_errors(LESS_MEMORY):
-            model = self._bench.model(config, steps.part(0.0, 0.05))
-            text = self._bench.text(config.text, steps.part(0.05, 0.07))
-            calib = self._bench.calibration(config, model, text)
-            found = make_atlas(config, calib, lengths, steps.part(0.07, 1.0))
-        return replace(found, seconds=round(time.perf_counter() - begun, 3))
+        check(config, self.settings)
+        return survey(self._bench, config, lengths, Progress(progress, cancel))
 
-    def _check(self, config: RunConfig) -> None:
-        """Everything that can be refused before anything is loaded."""
-        config.check(self.settings)
-        resolve(config.recover, config.rank, config.ridge)
-        if config.select is not None:
-            resolve_criterion(config.select)
+    def score(
+        self,
+        config: RunConfig,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SelectionInfo:
+        """Scores of the criterion that ``config`` selects, and the blocks that it would drop.
+
+        Raises a ConfigError if it selects none, and as :meth:`run`.
+        """
+        check(config, self.settings)
+        return score(self._bench, config, Progress(progress, cancel))
 
     def _measure(
         self, config: RunConfig, model: Model, progress: Progress
@@ -209,7 +207,7 @@ class Lab:
             text = self._bench.text(config.text, progress.part(0.0, 0.02))
             other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
             held_out = self._bench.held_out(config, model, text, other)
-            calib = self._bench.calibration(config, model, text)
+            calib = self._bench.calibration(config, model, text, other)
         with timed(clock, "calibrate"):
             cut, selection = decide(config, calib, progress.part(0.04, 0.3))
             calib.moments(cut, progress.part(0.3 if selection else 0.04, 0.55))
@@ -222,18 +220,19 @@ class Lab:
             measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with timed(clock, "analyse"):
             steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
-            runs = [recovery_run(f, index, calib, measured) for index, f in steps]
+            runs = [assembly.recovery_run(f, index, calib, measured, variants[f.label]) for index, f in steps]
         result = RunResult(
             config=config,
-            model=model_info(model, cut),
-            text=text_info(text, other, calib, held_out.windows),
-            cut=cut_info(cut, model.depth),
+            model=assembly.model_info(model, cut),
+            text=assembly.text_info(text, other, calib, held_out.windows),
+            cut=assembly.cut_info(cut, model.depth),
             baseline=Baseline(measured.original, measured.pruned),
             runs=runs,
             timings=clock,
-            versions=versions(),
+            versions=assembly.versions(),
             selection=selection,
-            created=now(),
+            warnings=assembly.warnings(model, held_out.windows),
+            created=assembly.now(),
             operators={name: t for f in fits for name, t in pack(f.standins, f"{f.label}/").items()},
         )
         return result, variants

@@ -30,6 +30,7 @@ from ghostlab.records import Scores
 from ghostlab.recovery.fitting import fit_data
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
+from ghostlab.text.documents import Text
 from ghostlab.workbench import Workbench
 
 Seen = dict[Block, Moments]
@@ -69,7 +70,7 @@ def probe(
         by_data = any(needs_moments(map_, how) for map_ in _affine(maps) for how in asked)
         seen: Seen = {}
         if by_data:
-            calib = bench.calibration(config, model, bench.text(config.text, progress.part(0.1, 0.12)))
+            calib = bench.calibration(config, model, *_texts(bench, config, progress.part(0.1, 0.12)))
             seen = fitted_on(calib, config, label, maps, progress.part(0.12, 0.3))
         pruned = model.without(cut)
         variants = [model.without(cut, _altered(maps, how, seen)) for how in asked]
@@ -149,10 +150,15 @@ def fitted_on(
 def _scores(
     bench: Workbench, config: RunConfig, model: Model, variants: Sequence[Model], progress: Progress
 ) -> list[Scores]:
-    fitted = bench.text(config.text, progress.part(0.0, 0.02))
-    shown = bench.text(config.held_out_text or config.text, progress.part(0.02, 0.05))
+    fitted, shown = _texts(bench, config, progress.part(0.0, 0.05))
     held_out = bench.held_out(config, model, fitted, shown)
     return score(held_out, variants, seed=config.seed, progress=progress.part(0.05, 1.0))[1:]
+
+
+def _texts(bench: Workbench, config: RunConfig, progress: Progress) -> tuple[Text, Text]:
+    """What the run was fitted on, and what it was shown on."""
+    fitted = bench.text(config.text, progress.part(0.0, 0.5))
+    return fitted, bench.text(config.held_out_text or config.text, progress.part(0.5, 1.0))
 
 
 def _continue(

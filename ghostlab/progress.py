@@ -7,7 +7,9 @@ stages hands each of them a slice of its own range, so that the fraction seen ou
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -33,6 +35,11 @@ class CancelToken:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._until = math.inf
+
+    def allow(self, seconds: float) -> None:
+        """Let the flag set itself after so many seconds from now."""
+        self._until = time.monotonic() + seconds
 
     def cancel(self) -> None:
         """Ask the work to stop; harmless when asked again."""
@@ -40,8 +47,13 @@ class CancelToken:
 
     @property
     def cancelled(self) -> bool:
-        """Whether a stop was asked for."""
-        return self._event.is_set()
+        """Whether a stop was asked for, or the time is up."""
+        return self._event.is_set() or self.expired
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self._until
 
 
 class Progress:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ghostlab.insights import Direction, StatePlane
-from ghostlab.windowrule import WindowRule
 
 
 @dataclass(frozen=True)
@@ -175,6 +174,9 @@ class RecoveryRun:
     agreement: Agreement | None = None
     details: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    not_stock: str | None = None
+    """Why it cannot be an ordinary checkpoint; empty if nothing but a measurement at export could speak
+    against it, ``None`` in results that do not say."""
 
 
 @dataclass(frozen=True)
@@ -198,21 +200,6 @@ class ModelInfo:
     dtype: str
     device: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class TextInfo:
-    """What was read: names and licences of the texts, tokens used, and how windows were made."""
-
-    calibration: str
-    held_out: str
-    licence: str
-    calibration_tokens: int
-    held_out_tokens: int
-    length: int
-    bos: bool
-    folds: int
-    rule: WindowRule | None = None
 
 
 @dataclass(frozen=True)

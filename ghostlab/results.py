@@ -28,8 +28,8 @@ from ghostlab.records import (
     RecoveryRun,
     Scores,
     SelectionInfo,
-    TextInfo,
 )
+from ghostlab.windowrule import TextInfo
 from ghostlab.zeroshot import ZeroShot
 
 if TYPE_CHECKING:
@@ -147,7 +147,11 @@ class RunResult:
         return [*self.warnings, *(f"{', '.join(names)}: {text}" for text, names in about.items())]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per variant (original, pruned, each recovery) with every metric and its interval."""
+        """One row per variant (original, pruned, each recovery) with every metric and its interval.
+
+        The original has everything, so its shares are 1 and it has the dropped parameters more than the
+        pruned model, whose shares are 0.
+        """
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -173,6 +177,10 @@ class RunResult:
                     "ridge": scores.ridge,
                     "rank": scores.rank,
                 }
+            else:
+                whole = float(name == "original")
+                row |= dict.fromkeys(("gap_closed", "explained", "explained_ordinary"), whole)
+                row["parameters_added"] = int(whole) * self.model.parameters_dropped
             rows.append(row)
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame
@@ -184,14 +192,14 @@ class RunResult:
         return {id(self.runs): figures, **tensors}
 
 
-def _read_operators(path: Path, digest: str | None) -> dict[str, Any]:
-    """The tensors of ``path``, which must have this SHA-256; ``None`` if the result is older than that."""
+def _read_operators(path: Path, digest: object) -> dict[str, Any]:
+    """The tensors of ``path``, whose SHA-256 must be the one that the result names."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     again = "Run again with the configuration in result.json."
     try:
-        if digest is not None and file_sha256(path) != digest:
+        if file_sha256(path) != digest:
             raise ResultError(
                 f"'{path}' is damaged, or of another run than the {RESULT_FILE} beside it.", again
             )

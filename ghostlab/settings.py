@@ -5,6 +5,7 @@ A run never chooses these; a :class:`~ghostlab.config.RunConfig` only has to res
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ class Limits:
     Attributes:
         parameters: Of the model; ``None`` for as many as fit in memory.
         recoveries: Operators of a run; one counts once for each of its ranks.
+        waiting_jobs, waiting_each: Jobs that may wait, in all and of one visitor.
+        job_seconds: How long one job may compute.
         kept_results, kept_bytes: Finished results in memory, by number and by size.
         open_pages: Pages whose state (1.5 MB) is kept, the last used ones.
         file_bytes: Size of a file that a user may hand in.
@@ -34,6 +37,8 @@ class Limits:
     parameters: int | None = None
     recoveries: int = 100
     waiting_jobs: int = 16
+    waiting_each: int = 16
+    job_seconds: float = math.inf
     kept_results: int = 32
     kept_bytes: int = 4 << 30
     file_bytes: int = 32 << 20
@@ -50,6 +55,8 @@ PUBLIC_LIMITS = Limits(
     parameters=1_500_000_000,
     recoveries=8,
     waiting_jobs=16,
+    waiting_each=4,
+    job_seconds=1800.0,
     kept_results=64,
     kept_bytes=1 << 30,
     file_bytes=8 << 20,

@@ -20,12 +20,21 @@ from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.model.standin import StandIn
 from ghostlab.progress import Progress
+from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.pruning.selection import score
 from ghostlab.records import RecoveryRun, SelectionInfo
 from ghostlab.recovery.fitting import Fit, fit, load_recovered
 from ghostlab.recovery.registry import resolve
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
+
+
+def check(config: RunConfig, settings: Settings) -> None:
+    """Raise a GhostlabError for everything that can be refused before anything is loaded."""
+    config.check(settings)
+    resolve(config.recover, config.rank, config.ridge)
+    if config.select is not None:
+        resolve_criterion(config.select)
 
 
 def decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[Cut, SelectionInfo | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import TypeVar
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
 from ghostlab.config import RunConfig
-from ghostlab.errors import TextError
+from ghostlab.errors import ConfigError, MemoryLimitError, TextError
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.progress import Progress
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text, sources_of
 from ghostlab.text.documents import Documents, Text
-from ghostlab.text.windows import HELD_OUT_SEED, make_windows
+from ghostlab.text.windows import HELD_OUT_SEED, Windows, bos_place, make_windows
 
 KEPT_TEXTS = 4
 KEPT_CALIBRATIONS = 2
@@ -37,10 +38,14 @@ class Workbench:
         self._held_out: Shelf[Activations] = {}
 
     def model(self, config: RunConfig, progress: Progress) -> Model:
-        """The original model of a run."""
+        """The original model of a run.
+
+        What is at hand of others makes room first; if memory still does not suffice, all of it does.
+        """
         key = (config.model, config.revision, config.dtype)
 
         def load() -> Model:
+            self._forget_states()
             return load_model(
                 config.model,
                 revision=config.revision,
@@ -49,7 +54,23 @@ class Workbench:
                 progress=progress,
             )
 
-        return _recall(self._models, key, self.settings.limits.kept_models, load)
+        most = self.settings.limits.kept_models
+        try:
+            return _recall(self._models, key, most, load)
+        except MemoryLimitError:
+            if not self._models:
+                raise
+            self._models.clear()
+            return _recall(self._models, key, most, load)
+
+    def _forget_states(self) -> None:
+        """Let go of states of models that are not at hand any more: they would hold the weights in memory."""
+        known = {id(model) for model in self._models.values()}
+        for shelf in (self._calibrations, self._held_out):
+            for key, states in list(shelf.items()):
+                if id(states.model) not in known:
+                    del shelf[key]
+        gc.collect()  # modules and their hooks refer to each other
 
     def text(self, source: str, progress: Progress) -> Text:
         """A text source, divided into calibration and held-out part; a file that changed is read again."""
@@ -60,10 +81,17 @@ class Workbench:
             lambda: load_text(source, settings=self.settings, progress=progress),
         )
 
-    def calibration(self, config: RunConfig, model: Model, text: Text) -> Calibration:
-        """The calibration of ``model`` on ``text``; runs that differ in the cut share its passes."""
+    def calibration(
+        self, config: RunConfig, model: Model, text: Text, shown: Text | None = None
+    ) -> Calibration:
+        """The calibration of ``model`` on ``text``, to be shown on ``shown`` if that is another text.
+
+        Runs that differ in the cut share its passes.
+        """
         read = text.calibration  # and not its name, which texts of other content may have too
-        key = (model.fingerprint, read, config.sequences, config.length, config.bos, config.seed)
+        like = (shown or text).held_out
+        place = bos_place(like, model.tokenizer, config.bos)
+        key = (model.fingerprint, read, config.sequences, config.length, place, config.seed)
         calib = _recall(
             self._calibrations,
             key,
@@ -76,6 +104,7 @@ class Workbench:
                 seed=config.seed,
                 bos=config.bos,
                 settings=self.settings,
+                shown=like,
             ),
         )
         calib.batch = config.batch
@@ -89,6 +118,7 @@ class Workbench:
 
         Raises:
             TextError: If a window exceeds the model's context, or too little is left.
+            ConfigError: If all that there is is more than the host allows.
         """
         check_length(model, config.length)
         named = config.held_out_text not in {None, config.text}
@@ -98,17 +128,30 @@ class Workbench:
             windows = make_windows(
                 read,
                 model.tokenizer,
-                count=config.held_out,
+                count=config.held_out or None,
                 length=config.length,
                 bos=config.bos,
                 seed=HELD_OUT_SEED,
             )
+            self._check_tokens(config, windows)
             return Activations(model, windows, budget=budget(self.settings), rounded=False)
 
         key = (model.fingerprint, read, config.held_out, config.length, config.bos)
         held_out = _recall(self._held_out, key, KEPT_CALIBRATIONS, prepare)
         held_out.batch = config.batch
         return held_out
+
+    def _check_tokens(self, config: RunConfig, windows: Windows) -> None:
+        """How many windows "all" are is known only now; other numbers were checked before the run."""
+        tokens = config.sequences * config.length + windows.ids.numel()
+        allowed = self.settings.limits.tokens
+        if tokens > allowed:
+            raise ConfigError(
+                f"All {windows.count:,} held-out sequences of {windows.length} tokens, with those to fit on, "
+                f"are {tokens:,} tokens; this host allows {allowed:,}.",
+                "Give a number of held-out sequences.",
+                "held_out",
+            )
 
 
 def _unseen(documents: Documents, fitted: Documents) -> Documents:

@@ -7,7 +7,7 @@ models are compared document by document.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.answers import Verdict, compare_answers, ratio_of_answers
+from ghostlab.answers import Verdict, above_chance, compare_answers, ratio_of_answers
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.records import Metric
 
@@ -39,6 +39,13 @@ SUITES: dict[str, tuple[str, ...]] = {
 }
 """The tasks of the papers' tables, without examples in the prompt; SHIFT-LLM's are those of LLM-Pruner."""
 
+_CHOICES = {
+    **dict.fromkeys(("boolq", "copa", "piqa", "rte", "winogrande", "wsc273"), 2),
+    **dict.fromkeys(("arc_challenge", "arc_easy", "hellaswag", "openbookqa", "race", "sciq"), 4),
+    **{"commonsense_qa": 5, "social_iqa": 3},
+}
+"""Choices of each question, for results from before chance was kept; a few of ARC's have 3 or 5."""
+
 
 @dataclass(frozen=True)
 class TaskInfo:
@@ -50,6 +57,7 @@ class TaskInfo:
         source: ``shipped`` for data that are installed, otherwise the data set of the hub.
         documents: How many questions were asked.
         note: Where the data differ from what the harness would fetch.
+        chance: Share of right answers that guessing gives: the mean of one over the number of choices.
     """
 
     name: str
@@ -58,6 +66,14 @@ class TaskInfo:
     source: str
     documents: int
     note: str = ""
+    chance: float | None = None
+
+    @property
+    def guessing(self) -> float | None:
+        """``chance``, from the task's usual number of choices where it was not kept; ``None`` if unknown."""
+        if self.chance is None and self.name in _CHOICES:
+            return 1 / _CHOICES[self.name]
+        return self.chance
 
 
 @dataclass(frozen=True)
@@ -103,15 +119,34 @@ class ZeroShot:
         """Mean accuracy over the tasks."""
         return float(np.mean([self.accuracy(variant, task.name, which).value for task in self.tasks]))
 
-    def retained(self, variant: str, which: Which = "acc", seed: int = 0) -> Metric:
+    def guessed(self, which: Which = "acc") -> list[str]:
+        """Tasks on which the first variant is not surely above chance, so that its ratios say nothing."""
+        first = self.variants[0]
+        return [
+            task.name
+            for task in self.tasks
+            if task.guessing is not None
+            and not above_chance(self.accuracy(first, task.name, which).correct, task.guessing)
+        ]
+
+    def told(self, which: Which = "acc") -> list[TaskInfo]:
+        """Tasks on which the first variant is above chance; all of them if there is none."""
+        guessed = self.guessed(which)
+        return [task for task in self.tasks if task.name not in guessed] or self.tasks
+
+    def retained(
+        self, variant: str, which: Which = "acc", seed: int = 0, *, without: Container[str] = ()
+    ) -> Metric:
         """Retained performance: the mean over tasks of the ratio to the first variant's accuracy.
 
         The interval is a bootstrap over the documents of each task, paired. Tasks of which the first variant
-        gets nothing right have no ratio and are left out; with none left the value is NaN.
+        gets nothing right have no ratio and are left out, and so are those named by ``without``; with none
+        left the value is NaN.
         """
         pairs = [
             [self.accuracy(name, task.name, which).correct for name in (variant, self.variants[0])]
             for task in self.tasks
+            if task.name not in without
         ]
         return ratio_of_answers([(ours, theirs) for ours, theirs in pairs if any(theirs)], seed)
 
@@ -177,6 +212,7 @@ class ZeroShot:
 
     def _row(self, variant: str, task: TaskInfo) -> dict[str, Any]:
         row: dict[str, Any] = {"variant": variant, "task": task.name, "documents": task.documents}
+        row["chance"] = task.guessing
         for which, table in (("acc", self.acc), ("acc_norm", self.acc_norm)):
             found = table.get(variant, {}).get(task.name)
             row |= {which: found and found.value, f"{which}_stderr": found and found.stderr}

@@ -38,3 +38,10 @@ def embedded_model(settings: Settings) -> Model:
 def wikipedia(settings: Settings) -> Text:
     """The default text."""
     return load_text("wikipedia", settings=settings)
+
+
+@pytest.fixture
+def modules(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transformers copies code that it trusts to a cache, for which the user's own is not used."""
+    cache = str(tmp_path_factory.mktemp("modules"))
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", cache)

@@ -21,6 +21,7 @@ from ghostlab.cli.evaluate import evaluate_command
 from ghostlab.cli.export import export_command
 from ghostlab.cli.methods import methods_command
 from ghostlab.cli.models import models_command
+from ghostlab.cli.options import with_flags
 from ghostlab.cli.run import run_command
 from ghostlab.errors import Cancelled, GhostlabError
 
@@ -75,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = typer.main.get_command(cli).main(words, "ghostlab", standalone_mode=False, obj=flags)
     except GhostlabError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(with_flags(error), error.exit_code)
     except UsageError as error:
         message: str = error.format_message()  # type: ignore[attr-defined]
         return _fail(f"{message.rstrip('.?')}. See ghostlab --help.", 2)

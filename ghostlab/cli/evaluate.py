@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ghostlab.answers import SURE
 from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
 from ghostlab.errors import ConfigError
@@ -14,9 +15,6 @@ from ghostlab.records import Metric
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.zeroshot import SUITES, TaskInfo, ZeroShot, parse_tasks
-
-SURE = 0.05
-"""Differences that chance makes more rarely than this are marked."""
 
 _TASKS = f"Tasks of lm-evaluation-harness with commas, or a suite: {', '.join(SUITES)}."
 
@@ -61,7 +59,9 @@ def evaluate_command(
 
 def show(found: ZeroShot) -> None:
     """Print accuracies (acc, and acc_norm behind a stroke) by variant and task, then what was left out."""
+    guessed = found.guessed()
     head = ["variant", *(task.name for task in found.tasks), "mean", "retained"]
+    head += [f"without {', '.join(guessed)}"] * bool(guessed)
     rows = [_row(found, variant) for variant in found.variants]
     title = (
         f"{found.model}: accuracy in % and its standard error; behind the stroke the length-normalised one. "
@@ -70,6 +70,10 @@ def show(found: ZeroShot) -> None:
     print_table(head, rows, title, numbers=True)
     for task in found.tasks:
         typer.echo(_about(task))
+    for name in guessed:
+        typer.echo(
+            f"{name} is not above chance for {found.variants[0]}: what is retained of it says nothing."
+        )
     for task_name, reason in found.left_out.items():
         typer.echo(f"Left out: {task_name}, {reason}")
 
@@ -77,14 +81,17 @@ def show(found: ZeroShot) -> None:
 def _about(task: TaskInfo) -> str:
     where = "installed data" if task.source == "shipped" else task.source
     note = f", {task.note}" if task.note else ""
-    return f"{task.name}: {task.documents} questions, {task.split} split, {where}{note}"
+    chance = "" if task.guessing is None else f", chance {task.guessing:.0%}"
+    return f"{task.name}: {task.documents} questions, {task.split} split, {where}{note}{chance}"
 
 
 def _row(found: ZeroShot, variant: str) -> list[str]:
     cells = [_cell(found, variant, task.name) for task in found.tasks]
     means = f"{found.average(variant):.1%} / {found.average(variant, 'acc_norm'):.1%}"
     kept = f"{_interval(found.retained(variant))} / {_interval(found.retained(variant, 'acc_norm'))}"
-    return [variant, *cells, means, kept]
+    guessed = found.guessed()
+    known = [_interval(found.retained(variant, without=guessed))] * bool(guessed)
+    return [variant, *cells, means, kept, *known]
 
 
 def _cell(found: ZeroShot, variant: str, task: str) -> str:

@@ -38,3 +38,8 @@ def export_command(
         form: Form = "stock" if stock else "mergekit" if mergekit else "recovered"
         written = Lab(Settings.from_env()).export(loaded, method, out, form=form, progress=sink, cancel=token)
     typer.echo(f"Wrote {written}")
+    if mergekit:
+        from ghostlab.model.mergekit import caution
+
+        if warned := caution(loaded):
+            typer.echo(f"Note: {warned}")

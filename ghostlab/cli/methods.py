@@ -27,4 +27,5 @@ def methods_command() -> None:
     print_table(["--text", "licence", "what it is"], texts)
     typer.echo(
         "\nOptions follow the name: --recover ghost,rank=64,ridge=1e-4 --select shortgpt,convention=flat"
+        "\nWhether ghostlab export --stock can make an ordinary checkpoint of a recovery, its run says."
     )

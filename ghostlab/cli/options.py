@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from ghostlab.config import RunConfig
-from ghostlab.errors import ConfigError
+from ghostlab.errors import ConfigError, GhostlabError
 
 _HINTS = get_type_hints(RunConfig)
 
@@ -27,18 +27,21 @@ def _parameter(f: Field[Any]) -> inspect.Parameter:
         f"--{f.name.replace('_', '-')}",
         help=f.metadata["help"] + _shown_default(f.default),
         show_default=False,
+        metavar=_metavar(f.name),
     )
-    annotation = Annotated[_flag_type(f.name) | None, option]  # type: ignore[valid-type]
+    kind = list[str] if f.name == "recover" else str  # RunConfig itself says what is wrong with a value
+    annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
     return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _flag_type(name: str) -> Any:
-    """What typer converts to: the field's type without ``None``; recoveries stay short strings."""
-    if name == "recover":
-        return list[str]
+def _metavar(name: str) -> str:
+    """What --help shows for a flag's value."""
     hint = _HINTS[name]
     named = [part for part in get_args(hint) if part is not type(None)]
-    return named[0] if type(None) in get_args(hint) else hint
+    kind = named[0] if type(None) in get_args(hint) else hint
+    if get_origin(kind) is Literal:
+        return f"<{'|'.join(get_args(kind))}>"
+    return {int: "<int>", float: "<float>"}.get(kind, "<str>")
 
 
 def _shown_default(default: Any) -> str:
@@ -89,3 +92,13 @@ def _read_file(path: Path) -> dict[str, Any]:
     if unknown:
         raise ConfigError(f"'{unknown[0]}' in '{path}' is no setting.", f"Known are {', '.join(_HINTS)}.")
     return values
+
+
+def with_flags(error: GhostlabError) -> str:
+    """An error's sentences, with the flags of the settings that it speaks of in place of their labels."""
+    text = str(error)
+    if not (isinstance(error, ConfigError) and error.setting):
+        return text
+    for f in fields(RunConfig):
+        text = text.replace(f"'{f.metadata['label']}'", f"--{f.name.replace('_', '-')}")
+    return text

@@ -36,7 +36,7 @@ def print_table(
 
 
 def print_result(result: RunResult) -> None:
-    """Print the figures of every variant (held-out, with 95 % intervals), then the warnings."""
+    """Print the figures of every variant (held-out, with 95 % intervals), the windows, then the warnings."""
     model = result.model
     kept = model.parameters - model.parameters_dropped
     rows = [
@@ -45,6 +45,8 @@ def print_result(result: RunResult) -> None:
         *([run.label or run.method, *_recovery(run, kept)] for run in result.runs),
     ]
     print_table(["variant", *_METRICS], rows, f"{model.name}: {result.cut.description}", numbers=True)
+    measured = f"Measured on {result.text.held_out}: {result.text.windows}."
+    stdout().print(measured, markup=False, highlight=False)
     for warning in result.all_warnings():
         stdout().print(f"Warning: {warning}", markup=False, highlight=False)
 

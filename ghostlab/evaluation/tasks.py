@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,16 @@ def _info(name: str, task: ConfigurableTask, limit: int | None, hub: bool) -> Ta
         source="shipped" if shipped else path,
         documents=documents if limit is None else min(limit, documents),
         note=SHIPPED[name].note if shipped else "",
+        chance=_chance(task, limit),
     )
+
+
+def _chance(task: ConfigurableTask, limit: int | None) -> float:
+    """Share of right answers that guessing gives; words that are not chosen from a list are never guessed."""
+    if task.OUTPUT_TYPE != "multiple_choice":
+        return 0.0
+    shares = [1 / len(task.doc_to_choice(document)) for document in islice(task.eval_docs, limit)]
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 @contextmanager

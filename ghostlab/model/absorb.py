@@ -1,7 +1,8 @@
-"""The two places in a checkpoint that a map of the residual stream can be merged into, see :mod:`.stock`."""
+"""The two places before a block that a map of the residual stream can be merged into, see :mod:`.stock`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from transformers import AutoModelForCausalLM
 from ghostlab.errors import UnsupportedModelError
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.projections import find_projections
+from ghostlab.model.surgery import trim_config
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -100,7 +102,7 @@ def bias_reason(variant: Variant) -> str | None:
         path = _shifted(variant)
     except UnsupportedModelError as error:
         return error.message
-    if _bias(variant.decoder.blocks[0], path) is not None or _wider(variant, path) is not None:
+    if _bias(variant.decoder.blocks[0], path) is not None or _wider(variant, path, [0]) is not None:
         return None
     family = variant.hf.config.model_type
     return f"A '{family}' layer has no bias where the mean change would have to be added."
@@ -118,7 +120,7 @@ def into_bias(variant: Variant, hf: PreTrainedModel, layer: int, shift: Tensor) 
     path = _shifted(variant)
     block = Decoder(hf).blocks[layer]
     if _bias(block, path) is None:
-        _widen(hf, _wider(variant, path))
+        _widen(hf, _wider(variant, path, range(variant.decoder.depth)))
     old = block.get_parameter(f"{path}.bias").detach()
     shifted = old.float() + shift.to(old.device) / find_projections(variant).scale
     block.get_submodule(path).bias = nn.Parameter(shifted.to(old.dtype), requires_grad=False)
@@ -134,12 +136,13 @@ def _bias(block: nn.Module, path: str) -> Tensor | None:
     return getattr(block.get_submodule(path), "bias", None)
 
 
-def _wider(variant: Variant, path: str) -> Any:
-    """The model on the meta device with a config that gives the projection a bias, if there is one."""
+def _wider(variant: Variant, path: str, kept: Sequence[int]) -> Any:
+    """These layers on the meta device with a config that gives the projection a bias, if there is one."""
     for switch in _SWITCHES:
         if getattr(variant.hf.config, switch, None) is False:
             config = deepcopy(variant.hf.config)
             setattr(config, switch, True)
+            trim_config(config, kept, variant.decoder.depth)
             with torch.device("meta"):
                 wider = AutoModelForCausalLM.from_config(config)
             if _bias(Decoder(wider).blocks[0], path) is not None:

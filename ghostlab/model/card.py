@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN, find
 from ghostlab.records import Metric, RecoveryRun, Scores
+from ghostlab.windowrule import comparable
 
 if TYPE_CHECKING:
     from ghostlab.model.variant import Variant
@@ -28,17 +30,21 @@ def model_card(
         result: The run that it comes from, for its figures and the command that repeats it.
         run: The recovery among those of ``result``; ``None`` for the pruned model.
     """
-    parts = [_front(result), f"# {_title(variant)}", _what(variant, run), _load(variant, stock=stock)]
+    source = variant.name if result is None else result.config.model
+    parts = [_front(source), f"# {_title(variant)}", _what(variant, run), _load(variant, stock=stock)]
     if result is not None:
         parts += [_figures(result, run), _repeat(result)]
     return "\n\n".join(parts) + "\n"
 
 
-def _front(result: RunResult | None) -> str:
+def _front(source: str) -> str:
+    """What the hub reads: the model that this one is made of, if it is one of the hub, and its licence."""
     lines = ["library_name: transformers", "pipeline_tag: text-generation", "tags:", "- ghostlab", "- pruned"]
-    source = "" if result is None else result.config.model
-    if "/" in source and not source.startswith((".", "/", "~")) and not source.endswith(".gguf"):
-        lines.insert(0, f"base_model: {source}")
+    known, base = find(source), EMBEDDED_ORIGIN if source == EMBEDDED else source
+    if known is not None:
+        lines.insert(0, f"license: {known.licence.lower().replace(' ', '')}")
+    if "/" in base and not base.startswith((".", "/", "~")) and not base.endswith(".gguf"):
+        lines.insert(0, f"base_model: {base}")
     return "\n".join(["---", *lines, "---"])
 
 
@@ -81,9 +87,9 @@ def _figures(result: RunResult, run: RecoveryRun | None) -> str:
     if run is not None:
         rows.append(_row(run.label or run.method, run))
     about = (
-        f"Held-out text: {text.held_out}, {text.held_out_tokens:,} tokens in windows of {text.length}; "
-        f"fitted on {text.calibration_tokens:,} tokens of {text.calibration}. In brackets: 95 % bootstrap "
-        "intervals over windows. Perplexities are comparable with each other, not with published tables."
+        f"Held-out text: {text.held_out}, {text.windows}. Fitted on {text.calibration_tokens:,} tokens of "
+        f"{text.calibration}. In brackets: 95 % bootstrap intervals over windows. "
+        + comparable(text.cut_by, text.length, complete=result.config.held_out == 0)
     )
     return "\n".join(["## Figures", "", _HEAD, *rows, "", about])
 

@@ -24,7 +24,7 @@ from ghostlab.errors import CutError, ResultError
 from ghostlab.model import modeling_ghostlab
 from ghostlab.model.card import model_card
 from ghostlab.model.checkpoint import SHARD, whole_folder, write_checkpoint
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.standin import AffineMap, StandIn, check_numbers
 from ghostlab.model.stock import plain, stock_model
 from ghostlab.model.surgery import place_of
 
@@ -58,7 +58,7 @@ def unpack(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[Block, Stand
     """Read what :func:`pack` wrote; names without ``prefix`` are left alone.
 
     Raises:
-        ResultError: If a tensor is missing, unknown or of the wrong shape.
+        ResultError: If a tensor is missing, unknown, of the wrong shape or without finite numbers.
     """
     groups: dict[Block, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
@@ -70,14 +70,25 @@ def unpack(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[Block, Stand
         except (CutError, ValueError) as error:
             raise ResultError(f"'{key}' is no operator of a block.") from error
         groups.setdefault(block, {})[name] = tensor
-    return {block: _standin(group) for block, group in groups.items()}
+    return {block: _standin(block, group) for block, group in groups.items()}
 
 
-def _standin(parts: dict[str, Tensor]) -> StandIn:
+def _standin(block: Block, parts: dict[str, Tensor]) -> StandIn:
     weights = {k.removeprefix(_WEIGHT): t for k, t in parts.items() if k.startswith(_WEIGHT)}
+    check_numbers(weights)
     maps = {k: t for k, t in parts.items() if not k.startswith(_WEIGHT) and k != "layer"}
-    layer = int(parts["layer"]) if "layer" in parts else None
+    layer = _layer(block, parts["layer"]) if "layer" in parts else None
     return StandIn(AffineMap.from_tensors(maps) if maps else None, layer, weights)
+
+
+def _layer(block: Block, stored: Tensor) -> int:
+    """The layer that an operator rewrites: one of its block's, or the one before."""
+    candidates = range(max(0, block.start - 1), block.stop)
+    if stored.ndim or stored.dtype != torch.int64 or int(stored) not in candidates:
+        raise ResultError(
+            f"The operator of {block} is damaged: it has no layer {stored.tolist()} to rewrite."
+        )
+    return int(stored)
 
 
 def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
@@ -139,13 +150,18 @@ def _manifest(model: Variant) -> dict[str, Any]:
         "operators": [str(block) for block in model.standins],
         "operators_sha256": "",
         "stack": model.decoder.layout.stack,
-        "places": {str(block): _place(model, block) for block, s in model.standins.items() if s.map},
+        "places": places(model),
     }
 
 
-def _place(model: Variant, block: Block) -> dict[str, str | bool]:
-    """The module that a map belongs to, for code that knows nothing of families."""
+def places(model: Variant) -> dict[str, dict[str, Any]]:
+    """The maps of ``model`` by block, for code that knows no families: where they are, and their parts."""
+    return {str(block): _place(model, block, s.map) for block, s in model.standins.items() if s.map}
+
+
+def _place(model: Variant, block: Block, standin_map: AffineMap) -> dict[str, Any]:
+    """The module that a map belongs to, whether it works beside it, and what it is made of."""
     index, beside = place_of(block, model.standins[block], model.kept)
     layout = model.decoder.layout
     host = f"{layout.blocks}.{index}" if index < model.decoder.depth else layout.tail[0]
-    return {"host": host, "beside": beside}
+    return {"host": host, "beside": beside, "parts": sorted(standin_map.tensors())}

@@ -9,10 +9,15 @@ dropping first, middle and last blocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+)
 
 from ghostlab.errors import UnsupportedModelError
 
@@ -53,6 +58,8 @@ _RECURRENT = ("mamba", "ssm", "state_size", "conv_kernel", "conv_L_cache", "conv
 
 _RECURRENT_TYPES = {"rwkv", "xlstm"}
 _EXPERT_TYPES = {"dbrx"}
+_REMEDIES = {"gemma3": "Of Gemma 3, use the sizes without images, 270m or 1b (gemma3_text)."}
+"""What to use instead, where that is more than the list of families."""
 
 
 @dataclass(frozen=True)
@@ -70,43 +77,61 @@ class Layout:
     tail: tuple[str, ...]
 
 
-def _why(config: Any) -> str:
+def check_family(family: str, settings: Mapping[str, Any]) -> None:
+    """Refuse a model whose config says that it cannot be cut exactly.
+
+    Args:
+        family: ``config.model_type``.
+        settings: What its config holds.
+
+    Raises:
+        UnsupportedModelError: If the family is not listed, with the kind of model if that is why; or if this
+            member of it does something that depends on a layer's position.
+    """
+    if family not in FAMILIES:
+        raise UnsupportedModelError(
+            f"Models of type '{family}' are not supported{_why(family, settings)}.",
+            _REMEDIES.get(family, f"Supported are: {', '.join(sorted(FAMILIES))}."),
+        )
+    if settings.get("scale_attn_by_inverse_layer_idx"):
+        raise UnsupportedModelError(
+            f"This '{family}' model scales attention by its layer's position.",
+            "Dropping layers would change the ones that stay; use a model without "
+            "scale_attn_by_inverse_layer_idx.",
+        )
+
+
+def _why(family: str, settings: Mapping[str, Any]) -> str:
     """What kind of model this is, if that is what speaks against cutting it, as the end of a sentence."""
-    family, names = config.model_type, set(vars(config))
-    if getattr(config, "is_encoder_decoder", False):
+    # private settings of experts are in every config
+    names = {name for name in settings if not name.startswith("_")}
+    if settings.get("is_encoder_decoder"):
         return ": it is an encoder-decoder, whose decoder also reads the encoder's states"
+    if family in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES:
+        return ": it is multimodal, a language model inside a model that also reads images"
     if family in _RECURRENT_TYPES or any(name.startswith(_RECURRENT) for name in names):
         return ": it has recurrent or state-space layers, which keep a state of their own from token to token"
     if family in _EXPERT_TYPES or any("expert" in name for name in names):
         return ": it is a mixture of experts, whose layers send each token another way"
-    return ""
+    return "" if family in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else ": it is not a causal language model"
 
 
 def find_layout(hf: PreTrainedModel) -> Layout:
     """Find where the blocks of ``hf`` are.
 
     Raises:
-        UnsupportedModelError: If the family is not listed, or this member of it has a semantic that depends
-            on a block's position and so cannot be cut.
+        UnsupportedModelError: As :func:`check_family`; or if there is not one stack with a norm behind it.
     """
     config = hf.config
     family = str(getattr(config, "model_type", type(hf).__name__))
-    if family not in FAMILIES:
-        raise UnsupportedModelError(
-            f"Models of type '{family}' are not supported{_why(config)}.",
-            f"Supported are: {', '.join(sorted(FAMILIES))}.",
-        )
-    if getattr(config, "scale_attn_by_inverse_layer_idx", False):
-        raise UnsupportedModelError(
-            f"This '{family}' model scales attention by its layer's position.",
-            "Dropping layers would change the ones that stay; use a model without "
-            "scale_attn_by_inverse_layer_idx.",
-        )
+    check_family(family, vars(config))
     stacks = [
         name
         for name, module in hf.named_modules()
         if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers
     ]
+    # inside a block there may be lists of the same length, of a norm per head for instance
+    stacks = [name for name in stacks if not any(name.startswith(f"{other}.") for other in stacks)]
     if len(stacks) != 1:
         raise UnsupportedModelError(
             f"This '{family}' model has {len(stacks)} stacks of {config.num_hidden_layers} layers.",

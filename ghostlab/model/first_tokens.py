@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ghostlab.errors import ModelError
+
 
 class FirstTokens:
     """Holds, during a forward pass, the mask [B, T] of first attended tokens among the tokens being run."""
@@ -30,19 +32,41 @@ class FirstTokens:
 
 
 def first_attended(
-    shape: torch.Size, mask: Tensor | None, seen: int = 0, device: torch.device | None = None
+    shape: torch.Size, mask: Any = None, seen: int = 0, device: torch.device | None = None
 ) -> Tensor:
     """Mask [B, T] of the first attended token of each sequence.
 
     Args:
         shape: ``(B, T)`` of the tokens being run.
-        mask: Attention mask [B, seen + T], 1 for tokens; ``None`` if all are.
+        mask: Attention mask [B, seen + T], 1 for tokens; ``None`` if all are; or what Transformers makes of
+            it for a static cache: [B or 1, 1, T, K], true or 0 where a query attends to a key, or several of
+            these by kind of layer.
         seen: Tokens in the cache already.
         device: Where the result is put.
+
+    Raises:
+        ModelError: If the mask is of another kind.
     """
     batch, length = shape
     columns = torch.arange(seen, seen + length, device=device)
-    if mask is None or mask.ndim != 2:
+    attended = _attended(mask)
+    if attended is None:
         return (columns == 0).expand(batch, length)
-    first = mask.to(device=device, dtype=torch.int8).argmax(dim=1)
-    return columns[None, :] == first[:, None]
+    first = attended.to(device=device, dtype=torch.int8).argmax(dim=1)
+    return (columns[None, :] == first[:, None]).expand(batch, length)
+
+
+def _attended(mask: Any) -> Tensor | None:
+    """Which keys are attended to, [B or 1, K]; ``None`` if all are."""
+    if isinstance(mask, dict):  # by kind of layer; windows of sliding layers may be shorter than the sequence
+        mask = mask.get("full_attention", next(iter(mask.values()), None))
+    if mask is None or (isinstance(mask, Tensor) and mask.ndim == 2):
+        return mask
+    if isinstance(mask, Tensor) and mask.ndim == 4:
+        seen_by = mask if mask.dtype == torch.bool else mask == 0
+        return seen_by.flatten(1, 2).any(dim=1)
+    shape = f" of shape {list(mask.shape)}" if isinstance(mask, Tensor) else ""
+    raise ModelError(
+        f"First tokens cannot be told from an attention mask that is a {type(mask).__name__}{shape}.",
+        "Its shape must be [batch, tokens] or [batch, heads, queries, keys].",
+    )

@@ -1,19 +1,30 @@
 """Models of the Hugging Face hub, fetched in two steps: what describes a model, then its weights.
 
+A page that only draws a model's layers fetches its configuration alone.
+
 Only safetensors are ever fetched. A model that is already in the hub's cache needs no network.
 """
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import constants, snapshot_download
+from huggingface_hub import (
+    constants,
+    get_hf_file_metadata,
+    hf_hub_download,
+    hf_hub_url,
+    snapshot_download,
+)
 from huggingface_hub.errors import (
     DryRunError,
     GatedRepoError,
     HFValidationError,
+    RemoteEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -25,6 +36,10 @@ from ghostlab.progress import SILENT, Progress
 
 _DESCRIPTION = ["*.json", "*.model", "*.txt", "*.jinja"]
 _WEIGHTS = ["model*.safetensors"]
+CONFIG_SECONDS = 3.0
+"""How long a page waits for a model's configuration."""
+MOST_CONFIG_BYTES = 1 << 20
+"""A configuration takes a few kB."""
 
 
 def fetch(
@@ -54,6 +69,56 @@ def fetch(
         raise
     except Exception as error:  # the hub's client lets errors of several HTTP libraries through
         raise _explain(repo, revision, error) from error
+
+
+def fetch_config(
+    repo: str, revision: str | None, cache: Path, seconds: float = CONFIG_SECONDS
+) -> Path | None:
+    """The folder of a hub model's ``config.json`` alone, which says how many layers it has.
+
+    Args:
+        repo, revision: As for :func:`fetch`.
+        cache: Where to keep it. In the hub's own cache the model would look half downloaded.
+        seconds: How long to wait for the hub at most.
+
+    Returns:
+        ``None`` if the hub is not to be asked or does not answer in time.
+
+    Raises:
+        GatedModelError, ModelNotFoundError: As :func:`fetch`, and if the model has no configuration.
+    """
+    if constants.HF_HUB_OFFLINE:
+        return None
+    answer: queue.SimpleQueue[Path | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answer.put(_config(repo, revision, cache, seconds))
+        except Exception as error:
+            answer.put(error)
+
+    threading.Thread(target=ask, name="config", daemon=True).start()
+    try:
+        found = answer.get(timeout=seconds)
+    except queue.Empty:
+        return None
+    if isinstance(found, Path):
+        return found
+    if isinstance(found, RemoteEntryNotFoundError):
+        raise ModelNotFoundError(f"{repo} has no config.json.", "Use a model for Transformers.") from found
+    if isinstance(found, GhostlabError):
+        raise found
+    if isinstance(found, RepositoryNotFoundError | RevisionNotFoundError | HFValidationError):
+        raise _explain(repo, revision, found) from found
+    return None
+
+
+def _config(repo: str, revision: str | None, cache: Path, seconds: float) -> Path:
+    url = hf_hub_url(repo, "config.json", revision=revision)
+    if (get_hf_file_metadata(url, timeout=seconds).size or 0) > MOST_CONFIG_BYTES:
+        raise ModelNotFoundError(f"config.json of {repo} is too large for one.", "Use another model.")
+    options: dict[str, Any] = {"etag_timeout": seconds, "tqdm_class": _bars_to(SILENT, repo)}
+    return Path(hf_hub_download(repo, "config.json", revision=revision, cache_dir=cache, **options)).parent
 
 
 def _snapshot(repo: str, revision: str | None, patterns: list[str], **options: Any) -> Path:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from transformers import CONFIG_MAPPING
+
 from ghostlab.errors import ConfigError
 from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN
 from ghostlab.model.checkpoint import whole_folder
+from ghostlab.model.surgery import per_block_lists
 from ghostlab.results import RunResult
 
 RECIPE = "mergekit.yaml"
@@ -25,6 +28,8 @@ def recipe(result: RunResult) -> str:
         raise ConfigError(
             f"mergekit does not read '{source}'.", "Export the pruned model as stock instead: --stock."
         )
+    if warned := caution(result):
+        note += f"# {warned}\n"
     lines = [f"# {result.model.name}: {result.cut.description}", "slices:"]
     if result.config.revision:
         source += f"@{result.config.revision}"
@@ -38,6 +43,20 @@ def recipe(result: RunResult) -> str:
     if result.config.dtype != "auto":
         lines += [f"dtype: {result.config.dtype}"]
     return note + "\n".join(lines) + "\n"
+
+
+def caution(result: RunResult) -> str:
+    """What may go wrong with the recipe of this model, in one line; empty if nothing is known to."""
+    family, depth = result.model.family, result.model.layers
+    known = family in CONFIG_MAPPING
+    lists = per_block_lists(CONFIG_MAPPING[family](num_hidden_layers=depth), depth) if known else []
+    if not lists:
+        return ""
+    return (
+        f"mergekit may leave {' and '.join(lists)} in config.json as long as the uncut model's; what it "
+        "makes then does not load, or runs layers as the wrong kind. Take the entries of dropped layers out, "
+        "or export with --stock instead."
+    )
 
 
 def write_recipe(result: RunResult, folder: str | Path) -> Path:

@@ -102,12 +102,24 @@ class FirstTokens:
         seen = 0 if cache is None else int(cache.get_seq_length())
         batch, length = tokens.shape[:2]
         columns = torch.arange(seen, seen + length, device=tokens.device)
-        padding = kwargs.get("attention_mask")
-        if padding is None or padding.ndim != 2:
+        attended = _attended(kwargs.get("attention_mask"))
+        if attended is None:
             self.mask = (columns == 0).expand(batch, length)
         else:
-            first = padding.to(device=tokens.device, dtype=torch.int8).argmax(dim=1)
-            self.mask = columns[None, :] == first[:, None]
+            first = attended.to(device=tokens.device, dtype=torch.int8).argmax(dim=1)
+            self.mask = (columns[None, :] == first[:, None]).expand(batch, length)
+
+
+def _attended(mask: Any) -> Tensor | None:
+    """Which keys are attended to, [B or 1, K]; ``None`` if all are. Masks of static caches are 4-D."""
+    if isinstance(mask, dict):
+        mask = mask.get("full_attention", next(iter(mask.values()), None))
+    if mask is None or (isinstance(mask, Tensor) and mask.ndim == 2):
+        return mask
+    if isinstance(mask, Tensor) and mask.ndim == 4:
+        seen_by = mask if mask.dtype == torch.bool else mask == 0
+        return seen_by.flatten(1, 2).any(dim=1)
+    raise ValueError(f"First tokens cannot be told from an attention mask that is a {type(mask).__name__}.")
 
 
 def _put_in(model: Any, tensors: dict[str, Tensor], manifest: dict[str, Any]) -> None:
@@ -115,8 +127,11 @@ def _put_in(model: Any, tensors: dict[str, Tensor], manifest: dict[str, Any]) ->
     model.get_submodule(manifest["stack"]).register_forward_pre_hook(entry, with_kwargs=True)
     for block, place in manifest["places"].items():
         parts = {k.partition("/")[2]: t for k, t in tensors.items() if k.startswith(f"{block}/")}
+        parts.pop("layer", None)
+        if sorted(parts) != place["parts"]:
+            raise ValueError(f"The map of {block} is made of {sorted(parts)} instead of {place['parts']}.")
         host = model.get_submodule(place["host"])
-        ghost = Map({name: tensor for name, tensor in parts.items() if name != "layer"})
+        ghost = Map(parts)
         ghost.to(next(host.parameters()).device)
         host.add_module("ghost", ghost)
         if place["beside"]:

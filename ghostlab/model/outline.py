@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
 from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
@@ -73,8 +73,8 @@ def config_folder(source: str, revision: str | None, settings: Settings) -> Path
     """Where the configuration of a folder or hub model lies on this machine; nothing is ever fetched.
 
     Returns:
-        The folder that holds ``config.json``; ``None`` for a hub model or ``.gguf`` file that was never
-        loaded.
+        The folder that holds ``config.json``; ``None`` for a ``.gguf`` file, and for a hub model of which
+        nothing was ever fetched.
 
     Raises:
         ModelNotFoundError: If this host does not allow such a source, or there can be no such model.
@@ -89,11 +89,28 @@ def config_folder(source: str, revision: str | None, settings: Settings) -> Path
         return folder
     if kind != "hub":
         return None
-    try:
-        found = try_to_load_from_cache(source, "config.json", revision=revision)
-    except HFValidationError as error:
-        raise ModelNotFoundError(f"'{source}' is not a hub id.", "Give org/name.") from error
-    return Path(found).parent if isinstance(found, str) else None
+    for place in (None, fetched(settings)):
+        try:
+            found = try_to_load_from_cache(source, "config.json", cache_dir=place, revision=revision)
+        except HFValidationError as error:
+            raise ModelNotFoundError(f"'{source}' is not a hub id.", "Give org/name.") from error
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
+
+
+def fetched(settings: Settings) -> Path:
+    """The hub cache of configurations that were fetched without their models."""
+    return settings.cache / "configs"
+
+
+def on_the_hub(source: str, settings: Settings) -> bool:
+    """Whether the hub can be asked for a model's configuration: it may have it, and is not to be left alone.
+
+    Raises:
+        ModelNotFoundError: As :func:`config_folder`.
+    """
+    return not constants.HF_HUB_OFFLINE and kind_of(source, settings) == "hub"
 
 
 def read_plain(folder: Path, name: str) -> Outline:

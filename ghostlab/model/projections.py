@@ -30,7 +30,7 @@ _ATTENTION = (
     "attn.out_proj",
 )
 _MLP = ("mlp.down_proj", "mlp.dense_4h_to_h", "mlp.c_proj", "mlp.fc2", "mlp.fc_out", "fc2")
-_NORMED = {"gemma2", "gemma3_text", "olmo2"}
+NORMED = {"gemma2", "gemma3_text", "olmo2"}
 """Families that normalise what a layer adds: the projection's output is not what reaches the stream."""
 
 
@@ -58,7 +58,7 @@ def find_projections(model: Variant) -> Projections:
         UnsupportedModelError: If the family normalises the output of its projections, or has none such.
     """
     family = model.hf.config.model_type
-    if family in _NORMED:
+    if family in NORMED:
         raise UnsupportedModelError(
             f"Layers of a '{family}' model normalise what they add to the residual stream.",
             "Their projections cannot be refitted in closed form; use a map such as ghost_sink.",

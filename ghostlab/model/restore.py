@@ -12,8 +12,8 @@ from safetensors.torch import load_file
 
 from ghostlab.checksum import file_sha256
 from ghostlab.cut import Block, Cut, parse_cut
-from ghostlab.errors import ResultError
-from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, unpack
+from ghostlab.errors import CutError, ResultError
+from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, places, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import StandIn
 from ghostlab.model.surgery import attach, kept_blocks
@@ -26,14 +26,14 @@ def restore(model: Model, folder: Path) -> Model:
         ResultError: If manifest and operators are missing, damaged or do not fit the model.
     """
     manifest = _read_manifest(folder)
-    cut = parse_cut(manifest["cut"]) if manifest["cut"] else None
+    cut = _read_cut(manifest["cut"])
     standins: dict[Block, StandIn] = {}
-    if manifest["operators"]:
+    if manifest["operators"] or (folder / OPERATORS).exists():
         standins = _read_operators(folder / OPERATORS, manifest["operators_sha256"])
     _check_fit(model, cut, standins, manifest)
     if cut is not None:
         attach(model.hf, kept_blocks(manifest["full_depth"], cut, standins), standins)
-    return Model(
+    restored = Model(
         model.hf,
         model.tokenizer,
         name=manifest["name"],
@@ -42,6 +42,21 @@ def restore(model: Model, folder: Path) -> Model:
         standins=standins,
         full_depth=manifest["full_depth"],
     )
+    if manifest["places"] != places(restored):  # which the loader of plain Transformers goes by
+        raise ResultError(
+            f"The operators lack parts, or {MANIFEST} puts them where they do not belong.",
+            "Save the model again.",
+        )
+    return restored
+
+
+def _read_cut(text: str) -> Cut | None:
+    try:
+        return parse_cut(text) if text else None
+    except CutError as error:
+        raise ResultError(
+            f"The cut '{text}' in {MANIFEST} is none: {error.message}", "Save the model again."
+        ) from error
 
 
 def _read_operators(path: Path, saved: str) -> dict[Block, StandIn]:
@@ -56,7 +71,7 @@ def _read_operators(path: Path, saved: str) -> dict[Block, StandIn]:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        kinds = {"name": str, "note": str, "full_depth": int, "cut": str, "operators": list}
+        kinds = {"name": str, "note": str, "full_depth": int, "cut": str, "operators": list, "places": dict}
         kinds |= {"operators_sha256": str}
         if manifest["schema"] == SCHEMA and all(isinstance(manifest[k], t) for k, t in kinds.items()):
             return dict(manifest)
@@ -71,7 +86,7 @@ def _check_fit(
     model: Model, cut: Cut | None, standins: Mapping[Block, StandIn], manifest: dict[str, Any]
 ) -> None:
     blocks = set() if cut is None else set(cut.blocks)
-    if sorted(map(str, standins)) != sorted(manifest["operators"]) or not set(standins) <= blocks:
+    if sorted(map(str, standins)) != sorted(map(str, manifest["operators"])) or not set(standins) <= blocks:
         raise ResultError("The operators are not those of the manifest.", "Save the model again.")
     depth = manifest["full_depth"]
     kept = depth if cut is None else len(kept_blocks(depth, cut, standins))

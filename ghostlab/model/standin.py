@@ -143,8 +143,9 @@ class AffineMap(nn.Module):
         """Rebuild a map from :meth:`tensors`.
 
         Raises:
-            ResultError: If a tensor is missing, unknown, or shapes do not fit together.
+            ResultError: If a tensor is missing, unknown, or holds no finite numbers, or shapes do not fit.
         """
+        check_numbers(tensors)
         shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
         form = set(tensors) & {"dense", "down", "up", "diagonal"}
         lead = next(
@@ -164,6 +165,19 @@ class AffineMap(nn.Module):
         factors = (tensors["down"], tensors["up"]) if "down" in tensors else None
         rest = {name: tensors.get(name) for name in ("diagonal", "bias", "first")}
         return cls(tensors.get("dense"), factors=factors, **rest)
+
+
+def check_numbers(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse stored tensors that no fit can have made.
+
+    Raises:
+        ResultError: Naming one that is not of floating point, or not finite.
+    """
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise ResultError(f"An operator is damaged: its '{name}' holds {tensor.dtype}, no real numbers.")
+        if not torch.isfinite(tensor).all():
+            raise ResultError(f"An operator is damaged: its '{name}' holds NaN or infinity.")
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
 """Recoveries as ordinary checkpoints: the maps absorbed into weights, wherever that is exact.
 
-A decoder block adds to the residual stream; no weight ever multiplies the stream itself. A map x + x M + b
+A decoder layer adds to the residual stream; no weight ever multiplies the stream itself. A map x + x M + b
 therefore has a place in the weights only
 
 - behind the token embeddings, if the block is the first: E becomes E + E M + b (the head is untied);
 - as a bias of what the layer before the block writes last, if M = 0 and the family has (or its config can
-  switch on) a bias there.
-
-A scalar M = (a - 1) I is no exception: norms undo a factor of the stream up to their epsilon, which would
-have to become epsilon / a^2 in every later norm, and a config has one for all of them.
+  switch on) a bias there;
+- in all later layers, if it is one factor: x -> a x + b. Norms undo a factor up to their epsilon, so that
+  whether they notice it is measured.
 """
 
 from __future__ import annotations
@@ -17,13 +16,15 @@ from typing import TYPE_CHECKING
 
 from ghostlab.errors import StockError
 from ghostlab.model.absorb import bias_reason, embedding_scale, embeddings_reason, into_bias, into_embeddings
-from ghostlab.model.surgery import without_maps
+from ghostlab.model.rescale import factor_of, noticed, rescale, rescale_reason
+from ghostlab.model.standin import AffineMap
+from ghostlab.model.surgery import place_of, without_maps
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from ghostlab.cut import Block
-    from ghostlab.model.standin import AffineMap, StandIn
+    from ghostlab.model.standin import StandIn
     from ghostlab.model.variant import Variant
 
 FIRST = (
@@ -38,14 +39,22 @@ MATRIX = (
     "The map multiplies the residual stream, which skip connections carry past every weight behind the "
     "embeddings."
 )
-SCALAR = (
-    "A factor of the residual stream would need every later norm to have an epsilon of its own, and a config "
-    "has one for all."
-)
 
 
 def stock_reason(variant: Variant) -> str | None:
-    """Why a variant cannot be an ordinary checkpoint, in one sentence; ``None`` if it can."""
+    """Why a variant cannot be an ordinary checkpoint, in one sentence; ``None`` if it can.
+
+    Makes it, and if a factor is absorbed runs it on a few tokens; :func:`kind_reason` does neither.
+    """
+    try:
+        stock_model(variant)
+    except StockError as error:
+        return error.message
+    return None
+
+
+def kind_reason(variant: Variant) -> str | None:
+    """As :func:`stock_reason`, as far as the kind of the maps and the family tell without a measurement."""
     reasons = (_reason(variant, block, standin) for block, standin in variant.standins.items())
     return next((reason for reason in reasons if reason is not None), None)
 
@@ -56,18 +65,13 @@ def stock_model(variant: Variant) -> PreTrainedModel:
     Raises:
         StockError: If its maps cannot be absorbed; see :func:`stock_reason`.
     """
-    reason = stock_reason(variant)
-    if reason is not None:
-        raise StockError(reason, "Export it as a recovered model, with its operators beside the weights.")
-    hf = plain(variant.hf)
-    for block, standin in variant.standins.items():
-        if standin.map is None:
-            continue
-        if block.start == 0:
-            into_embeddings(hf, standin.map, embedding_scale(variant) or 1.0)
-        elif standin.map.bias is not None:
-            into_bias(variant, hf, variant.kept.index(block.start - 1), standin.map.bias)
-    return hf
+    reason = kind_reason(variant)
+    if reason is None:
+        hf = plain(variant.hf)
+        reason = _absorb(variant, hf)
+        if reason is None:
+            return hf
+    raise StockError(reason, "Export it as a recovered model, with its operators beside the weights.")
 
 
 def plain(hf: PreTrainedModel) -> PreTrainedModel:
@@ -81,18 +85,50 @@ def _reason(variant: Variant, block: Block, standin: StandIn) -> str | None:
     fitted = standin.map
     if fitted is None:
         return None
-    moves = fitted.dense is not None or fitted.down is not None or fitted.diagonal is not None
-    if standin.keeps(block) and (moves or fitted.bias is not None):
+    if standin.keeps(block) and (_moves(fitted) or fitted.bias is not None):
         return BESIDE
     if fitted.first is not None:
         return FIRST_OF_LAYER if standin.keeps(block) else FIRST
+    before, factor = _parts(variant, block, fitted)
+    reason = None if factor == 1 else rescale_reason(variant, factor)
+    if reason is not None or before is None:
+        return reason
     if block.start == 0:
-        return embeddings_reason(variant, shift_only=not moves)
-    if moves:
-        return SCALAR if _is_scalar(fitted) else MATRIX
-    return bias_reason(variant)
+        return embeddings_reason(variant, shift_only=not _moves(before))
+    return MATRIX if _moves(before) else bias_reason(variant)
 
 
-def _is_scalar(fitted: AffineMap) -> bool:
-    diagonal = fitted.diagonal
-    return diagonal is not None and bool((diagonal == diagonal[0]).all())
+def _parts(variant: Variant, block: Block, fitted: AffineMap) -> tuple[AffineMap | None, float]:
+    """What of a map goes into the weights before its block, and the factor for the layers behind it."""
+    factor = factor_of(fitted)
+    if factor is None or (block.start == 0 and embeddings_reason(variant, shift_only=False) is None):
+        return (fitted if _moves(fitted) or fitted.bias is not None else None), 1.0
+    return (None if fitted.bias is None else AffineMap(bias=fitted.bias / factor)), factor
+
+
+def _absorb(variant: Variant, hf: PreTrainedModel) -> str | None:
+    """Change the weights of ``hf``; returns why its logits are not the variant's, if they are not."""
+    factors = {}
+    for block, standin in variant.standins.items():
+        if standin.map is not None:
+            before, factor = _parts(variant, block, standin.map)
+            factors[place_of(block, standin, variant.kept)[0]] = factor
+            _absorb_before(variant, hf, block, before)
+    if all(factor == 1 for factor in factors.values()):
+        return None
+    rescale(variant, hf, factors)
+    return noticed(variant, hf)
+
+
+def _absorb_before(variant: Variant, hf: PreTrainedModel, block: Block, before: AffineMap | None) -> None:
+    if before is None:
+        return
+    if block.start == 0:
+        into_embeddings(hf, before, embedding_scale(variant) or 1.0)
+    elif before.bias is not None:
+        into_bias(variant, hf, variant.kept.index(block.start - 1), before.bias)
+
+
+def _moves(fitted: AffineMap) -> bool:
+    """Whether M is more than 0."""
+    return fitted.dense is not None or fitted.down is not None or fitted.diagonal is not None

@@ -66,11 +66,20 @@ def drop_blocks(hf: PreTrainedModel, cut: Cut) -> PreTrainedModel:
 
 def trim_config(config: Any, kept: Sequence[int], depth: int) -> None:
     """Set the depth and filter every per-block list (``layer_types``, ``no_rope_layers``, ...)."""
-    for name, value in list(vars(config).items()):
-        per_block = isinstance(value, (list, tuple)) and len(value) == depth
-        if per_block and not name.startswith("_") and not name.endswith(_NOT_PER_BLOCK):
-            setattr(config, name, type(value)(value[index] for index in kept))
+    for name in per_block_lists(config, depth):
+        value = getattr(config, name)
+        setattr(config, name, type(value)(value[index] for index in kept))
     config.num_hidden_layers = len(kept)
+
+
+def per_block_lists(config: Any, depth: int) -> list[str]:
+    """Names of the lists in a config that have an entry for each of ``depth`` blocks."""
+    return [
+        name
+        for name, value in vars(config).items()
+        if isinstance(value, (list, tuple)) and len(value) == depth
+        if not name.startswith("_") and not name.endswith(_NOT_PER_BLOCK)
+    ]
 
 
 def rewrite(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, StandIn]) -> None:

@@ -19,7 +19,10 @@ SCALE = [[0.0, "#414487"], [0.25, "#2e708e"], [0.5, "#1fa088"], [0.75, "#5ec962"
 """Viridis without its ends, which would sink into a dark or a white page."""
 CELL = 30
 """Pixels per row of the map."""
-_MOST_MARKS = 5
+_FEWEST_ROWS = 3
+"""A map of one or two lengths is as high as one of three: its axis needs the room."""
+_MOST_MARKS, _WIDE_MARK = 5, 6
+"""Fewer marks on the colour bar where their texts are longer than so many characters."""
 
 
 Rows = list[list[AtlasBlock | None]]
@@ -41,17 +44,20 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
     paint = _paint(atlas, figure, rows, known)
     made = style.figure(
         [_ground(rows), paint] if len(known) < len(atlas.blocks) else [paint],
-        height=140 + CELL * len(lengths),
+        height=150 + CELL * max(len(lengths), _FEWEST_ROWS),
         x={"title": "start: first dropped layer", "fixedrange": True, "showgrid": False, "automargin": False},
         y={
-            "title": "length: dropped layers",
+            "title": "dropped layers",
             "tickvals": list(range(len(lengths))),
             "ticktext": [str(length) for length in lengths],
             "fixedrange": True,
             "showgrid": False,
         },
         dragmode=False,
-        margin={"t": 8, "b": 56},
+        margin={
+            "t": 104,
+            "b": 56,
+        },  # room for the bar: what the bar itself asks for would move the axis titles
     )
     made.update_layout(shapes=_outlines(best(atlas, figure.of, figure.low), lengths))
     return made
@@ -97,7 +103,8 @@ def _told(atlas: Atlas, block: AtlasBlock | None) -> str:
 def _bar(figure: Figure, values: Sequence[float], log: bool) -> dict[str, Any]:
     """A colour bar above the map, which leaves a narrow page its width."""
     marks = _log_marks(values) if log else _marks(values)
-    marks = marks[:: -(-len(marks) // _MOST_MARKS)]
+    wide = max(len(figure.spell(mark)) for mark in marks) > _WIDE_MARK
+    marks = marks[:: -(-len(marks) // (_MOST_MARKS - 2 * wide))]
     return {
         "orientation": "h",
         "x": 0.5,
@@ -185,6 +192,10 @@ def by_length(atlas: Atlas) -> go.Figure:
         traces,
         height=style.LINE_HEIGHT,
         x={"title": "length: dropped layers", "tickvals": atlas.lengths},
-        y={"title": "least error ‖Y′ − Y‖ / ‖Y‖", **style.wide_axis(seen), "tickformat": ".0%"},
+        y={
+            "title": "least error ‖Y′ − Y‖ / ‖Y‖<br>(ordinary held-out tokens)",
+            **style.wide_axis(seen),
+            "tickformat": ".0%",
+        },
         showlegend=True,
     )

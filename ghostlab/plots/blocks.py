@@ -36,7 +36,12 @@ def gain(block: AtlasBlock) -> float | None:
 
 
 def _error(name: str, title: str) -> Figure:
-    return Figure(attrgetter(name), percent, f"error {title}, ‖Y′ − Y‖ / ‖Y‖", f"the least error {title}")
+    return Figure(
+        attrgetter(name),
+        percent,
+        f"error {title}, ‖Y′ − Y‖ / ‖Y‖",
+        f"the least error {title} on ordinary held-out tokens",
+    )
 
 
 FIGURES = {

@@ -47,7 +47,7 @@ def explained(
     All and ordinary held-out tokens, and the calibration tokens that it was fitted on.
     """
     measures = (*_MEASURES["explained"], ("calibration (fitted on)", "explained_train"))
-    made = _dots(reports(runs, block, looks), measures, "explained share of the gap")
+    made = _dots(reports(runs, block, looks), measures, "explained share of the gap<br>(held-out text)")
     if made.data:
         ends = style.finite(value for trace in made.data for value in trace.x)
         style.clip_low(made, -1.0)
@@ -59,7 +59,9 @@ def explained(
 
 def relative_error(runs: Sequence[RecoveryRun], block: int | None = None) -> go.Figure:
     """Relative error ||Y' - Y|| / ||Y|| per recovery, all and ordinary held-out tokens."""
-    made = _dots(reports(runs, block), _MEASURES["relative_error"], "relative error ‖Y′ − Y‖ / ‖Y‖")
+    made = _dots(
+        reports(runs, block), _MEASURES["relative_error"], "relative error ‖Y′ − Y‖ / ‖Y‖<br>(held-out text)"
+    )
     made.update_xaxes(rangemode="tozero")
     return made
 
@@ -73,9 +75,10 @@ def _dots(
     traces = [trace for label, name in measures for trace in _measure(rows, label, name)]
     return style.figure(
         traces,
-        height=style.bars_height(len(rows)) + 20,
+        height=style.bars_height(len(rows)) + 60,  # on a phone the legend has a line for each measure
         x={"title": title, "tickformat": ".0%"},
         y={"autorange": "reversed", "type": "category"},
+        legend={"itemsizing": "constant", "font": {"size": 12}},
     )
 
 
@@ -127,7 +130,7 @@ def channel_error(
         traces,
         height=style.lines_height(len(rows)),
         x={"title": title},
-        y={"title": "share of the gap left", **style.log_ticks(seen)},
+        y={"title": "share of the gap left, all tokens", **style.log_ticks(seen)},
         showlegend=True,
     )
     style.guide(made, "y", 1, "plain dropping")
@@ -155,7 +158,7 @@ def position_error(
         [*ordinary, *traces, *keys],
         height=style.lines_height(len(rows)),
         x={"title": "position in the window"},
-        y={"title": "share of the gap left", **style.wide_axis(seen)},
+        y={"title": "share of the gap left, held-out", **style.wide_axis(seen)},
         showlegend=True,
     )
     style.guide(made, "y", 1, "plain dropping")

@@ -97,3 +97,8 @@ def interval(metric: Metric, digits: int = 3) -> str:
 def plural(amount: int, noun: str) -> str:
     """``1 layer``, ``5 layers``."""
     return f"{count(amount)} {noun}" + ("" if amount == 1 else "s")
+
+
+def unbroken(sentence: str) -> str:
+    """The same sentence with no per-cent sign parted from its number at the end of a line."""
+    return sentence.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -35,7 +35,7 @@ def directions(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Figu
         [bars],
         height=style.bars_height(len(found)) - 30,
         x={
-            "title": "share of the map's change of the states",
+            "title": "share of the map's change of states<br>(calibration tokens)",
             "tickformat": ".0%",
             "range": style.share_range(shares),
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import interval, percent
+from ghostlab.plots.formats import interval, number, percent
 from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import Role
 from ghostlab.records import TokenClass
@@ -20,24 +20,26 @@ def by_kind(result: RunResult) -> go.Figure:
         return style.empty("Kinds of tokens were not told apart in this run.")
     made = style.figure(
         [_bars(role, kinds) for role, kinds in rows],
-        height=style.lines_height(len(rows)),
-        x={"title": "kind of the predicted token (number of tokens)"},
-        y={"title": "nats per token above original"},
+        height=130 + max(len(kinds) for _, kinds in rows) * (18 + 11 * len(rows)),
+        x={"title": "nats per token above the original"},
+        y={"title": "kind of the predicted token", "autorange": "reversed"},
         showlegend=True,
         barmode="group",
+        bargap=0.25,
     )
-    style.guide(made, "y", 0, "original")
+    style.guide(made, "x", 0)
     return made
 
 
 def _bars(role: Role, kinds: list[TokenClass]) -> go.Bar:
     loss = [-kind.shift.value for kind in kinds]
     return go.Bar(
-        x=[f"{kind.name}<br>({kind.tokens:,})" for kind in kinds],
-        y=loss,
+        x=loss,
+        y=[f"{kind.name}<br>({kind.tokens:,})" for kind in kinds],
         name=role.name,
+        orientation="h",
         marker={"color": role.colour},
-        error_y={
+        error_x={
             "type": "data",
             "array": [kind.shift.value - kind.shift.low for kind in kinds],
             "arrayminus": [kind.shift.high - kind.shift.value for kind in kinds],
@@ -47,13 +49,13 @@ def _bars(role: Role, kinds: list[TokenClass]) -> go.Bar:
         },
         customdata=[_about(kind) for kind in kinds],
         hovertemplate=(
-            f"{role.name}, %{{x}}: %{{y:.3~g}} nats more<br>log-probability against the original "
+            f"{role.name}, %{{y}}: %{{x:.3~g}} nats more<br>log-probability against the original "
             "%{customdata[0]}<br>same favourite %{customdata[1]}, among the five %{customdata[2]}<br>"
-            "KL %{customdata[3]}<extra></extra>"
+            "KL %{customdata[3]} nats per token<extra></extra>"
         ),
     )
 
 
 def _about(kind: TokenClass) -> list[str]:
     shares = [percent(kind.top1_agreement), percent(kind.top5_agreement)]
-    return [interval(kind.shift), *shares, f"{kind.kl:.3g}"]
+    return [interval(kind.shift), *shares, number(kind.kl)]

@@ -15,7 +15,7 @@ from ghostlab.plots.style import Role
 from ghostlab.records import OperatorReport, RecoveryRun
 
 _PARTS = {"symmetric": ("S", style.SYMMETRIC), "antisymmetric": ("A", style.ANTISYMMETRIC)}
-_METRICS = {"frobenius": "in the weights", "activation": "on the data"}
+_METRICS = {"frobenius": "in the weights", "activation": "on calibration<br>tokens"}
 
 
 def reports(
@@ -27,6 +27,16 @@ def reports(
     """
     rows = zip(looks or style.roles(runs), runs, strict=True)
     return [(role, run.operators[block]) for role, run in rows if block < len(run.operators)]
+
+
+COUNTED = "explained share of the gap<br>(held-out tokens, as in the fit)"
+"""Axis title of what is measured on the tokens that a map is for; :func:`counted` says which they are."""
+
+
+def counted(report: OperatorReport) -> str:
+    """Which held-out tokens a map was measured on, and how they counted: those that its fit is for."""
+    tokens = "held-out tokens behind the first" if report.first_apart else "all held-out tokens"
+    return f"{tokens}, each relative to its size" if report.weight == "relative" else tokens
 
 
 def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]) -> go.Figure:
@@ -58,7 +68,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "tickvals": _ticks(reach),
             "tickangle": 0,
         },
-        hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.2e}}<extra>{tiled}</extra>",
+        hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.3~g}}<extra>{tiled}</extra>",
     )
     return style.figure(
         [heat],
@@ -68,6 +78,7 @@ def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]
             "title": "from channel",
             "scaleanchor": "x",
             "constrain": "domain",
+            "constraintoward": "top",
             "autorange": "reversed",
             "showgrid": False,
         },
@@ -154,7 +165,7 @@ def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     return style.figure(
         bars,
         height=style.bars_height(2 * len(rows)),
-        x={"title": "explained share of the gap", "tickformat": ".0%", "range": style.share_range(every)},
+        x={"title": COUNTED, "tickformat": ".0%", "range": style.share_range(every)},
         y={"autorange": "reversed"},
         barmode="group",
         bargap=0.25,
@@ -194,6 +205,7 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
             "scaleanchor": "x",
             "scaleratio": 1,
             "constrain": "domain",
+            "constraintoward": "top",
             "range": _around(imaginary),
         },
         legend={"x": 0.5, "xanchor": "center"},

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ghostlab.comparison import Side, same_windows
-from ghostlab.plots import boundary, perplexity, sentences, spectrum, style, windows
+from ghostlab.comparison import ORIGINAL, Side, same_windows
+from ghostlab.plots import boundary, perplexity, spectrum, style, windows
 from ghostlab.plots.catalog import Panel
-from ghostlab.plots.formats import change, number
+from ghostlab.plots.formats import number
+from ghostlab.plots.sentences import sides
 from ghostlab.plots.style import Role
 from ghostlab.records import Metric
 
@@ -21,19 +21,19 @@ def panels(one: Side, other: Side) -> list[Panel]:
     """Likelihood, restored state and spectrum of both sides, in a fixed order."""
     runs = [replace(side.run, label=side.name) for side in (one, other)]
     made = [
-        Panel("perplexity", _ends(one, other), [bars(one, other)]),
+        Panel("perplexity", sides.perplexity(one, other), [bars(one, other)]),
         Panel("paired_windows", _windows(one, other), [by_window(one, other)]),
         Panel("by_position", _positions(one, other), [by_position(one, other)]),
     ]
     drawn = (
-        ("explained", boundary.explained, sentences.explained),
-        ("channel_error", boundary.channel_error, sentences.channel_error),
-        ("position_error", boundary.position_error, sentences.position_error),
-        ("singular_values", spectrum.singular_values, sentences.singular_values),
-        ("rank_curve", spectrum.rank_curve, sentences.rank_curve),
+        ("explained", boundary.explained, sides.explained),
+        ("channel_error", boundary.channel_error, sides.channel_error),
+        ("position_error", boundary.position_error, sides.position_error),
+        ("singular_values", spectrum.singular_values, sides.singular_values),
+        ("rank_curve", spectrum.rank_curve, sides.rank_curve),
     )
     looks = _looks(one, other)
-    both = [Panel(name, words(runs), [figure(runs, looks=looks)]) for name, figure, words in drawn]
+    both = [Panel(name, words(one, other), [figure(runs, looks=looks)]) for name, figure, words in drawn]
     return [*made, *both]
 
 
@@ -61,7 +61,8 @@ def _look(side: Side) -> Role:
     """That of a recovery in the figures of its own run."""
     runs = side.result.runs
     known = zip(style.roles(runs), runs, strict=True)
-    own = next((role for role, run in known if run is side.run), style.PRUNED)
+    base = style.ORIGINAL if side.run.method == ORIGINAL else style.PRUNED
+    own = next((role for role, run in known if run is side.run), base)
     return replace(own, name=side.name)
 
 
@@ -82,26 +83,15 @@ def _rows(one: Side, other: Side) -> list[tuple[Role, Metric]]:
     if one_cut and "drop" not in (one.run.method, other.run.method):
         rows.append((style.PRUNED, base[0].pruned.perplexity))
     for side, role, baseline in zip((one, other), roles, base, strict=True):
-        if not one_cut and side.run.method != "drop":
+        if not one_cut and side.run.method not in ("drop", ORIGINAL):
             rows.append((_named(style.PRUNED, side), baseline.pruned.perplexity))
-        rows.append((role, side.run.perplexity))
+        if side.run.method != ORIGINAL:
+            rows.append((role, side.run.perplexity))
     return rows
 
 
 def _named(role: Role, side: Side) -> Role:
     return replace(role, name=f"{role.name} for {side.name}")
-
-
-def _ends(one: Side, other: Side) -> str:
-    """How the two perplexities compare."""
-    low, high = sorted((one, other), key=lambda side: side.run.perplexity.value)
-    least, most = low.run.perplexity.value, high.run.perplexity.value
-    if not (math.isfinite(most) and least > 0):
-        return "A perplexity is not a number."
-    if most / least < 1.001:
-        return f"Those of {low.name} and {high.name} differ by less than 0.1 %."
-    ends = f"{number(most)} against {number(least)}"
-    return f"That of {high.name} exceeds that of {low.name} {change(most / least)}: {ends}."
 
 
 def _paired(one: Side, other: Side) -> bool:
@@ -114,7 +104,8 @@ def by_window(one: Side, other: Side) -> go.Figure:
         return style.empty("They were not measured on the same windows.")
     shifts = np.subtract(one.run.window_nll, other.run.window_nll)
     role = _looks(one, other)[0]
-    return windows.shifts_figure([(role, shifts)], f"nats per token above {other.name}", other.name)
+    title = "difference in nats per token<br>(left of 0: the first is better)"
+    return windows.shifts_figure([(role, shifts)], title, other.name)
 
 
 def _windows(one: Side, other: Side) -> str:

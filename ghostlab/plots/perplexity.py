@@ -16,7 +16,7 @@ from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.results import RunResult
 
 Unit = Literal["loss", "nll", "perplexity"]
-_UNITS = {"loss": "nats per token above original", "nll": "nats per token", "perplexity": "perplexity"}
+_UNITS = {"loss": "nats per token above the original", "nll": "nats per token", "perplexity": "perplexity"}
 
 
 def variants(result: RunResult) -> list[tuple[Role, Scores | RecoveryRun]]:

@@ -29,6 +29,8 @@ _FACTOR_LOOKS: dict[Factor, tuple[str, str, str]] = {
     "reduced_rank": (style.ANTISYMMETRIC, "diamond", "10px,3px"),
 }
 RESAMPLES = 2000
+_APART = 1.9
+"""The least ratio of two ranks that are both labelled: doublings are, eighths of the width are not."""
 Point = tuple[float, Metric, str]
 
 
@@ -66,7 +68,7 @@ def ranks(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") 
             traces.append(_line(name, [*found, full], _FACTOR_LOOKS[factor]))
     if not traces:
         return style.empty("No rank has been measured yet.")
-    saved = _saved(result, run)
+    saved = _apart(_saved(result, run))
     ticks = {"tickvals": list(saved), "tickangle": 0}
     made = _measured(
         result,
@@ -84,7 +86,7 @@ def ranks(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") 
     }
     upper |= {"ticktext": [short(value) for value in saved.values()], "tickfont": {"size": 11}, **ticks}
     return made.update_layout(
-        xaxis2={**upper, "title": {"text": "parameters saved, of the full map's"}}, legend={"y": 1.22}
+        xaxis2={**upper, "title": {"text": "parameters saved against the full map"}}, legend={"y": 1.22}
     )
 
 
@@ -105,6 +107,20 @@ def suggested(result: RunResult, run: RecoveryRun, factor: Factor) -> Probe | No
     """The lowest measured rank that is not surely worse than the full one; ``None`` if all of them are."""
     found = by_rank(result, run, factor)
     return next((p for p in found if not surely_worse(p.window_nll, run.window_nll)), None)
+
+
+def forecast(result: RunResult, run: RecoveryRun, factor: Factor, rank: int) -> tuple[float, float] | None:
+    """Perplexity and KL at a rank: log perplexity, and KL, piecewise linear in the log of the rank.
+
+    The full rank is known. ``None`` below the lowest measured rank, and where none was measured.
+    """
+    found = by_rank(result, run, factor)
+    if not found or rank < (found[0].alteration.rank or 0):
+        return None
+    at = np.log([*(probe.alteration.rank or 0 for probe in found), result.model.hidden_size])
+    scores: list[Probe | RecoveryRun] = [*found, run]
+    perplexity = np.interp(np.log(rank), at, np.log([one.perplexity.value for one in scores]))
+    return float(np.exp(perplexity)), float(np.interp(np.log(rank), at, [one.kl.value for one in scores]))
 
 
 def surely_worse(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -137,6 +153,15 @@ def _saved(result: RunResult, run: RecoveryRun) -> dict[int, int]:
     }
     found[result.model.hidden_size] = run.parameters_added
     return {rank: run.parameters_added - found[rank] for rank in sorted(found)}
+
+
+def _apart(saved: dict[int, int]) -> dict[int, int]:
+    """Those ranks, from the full one down, whose labels have room beside one another on a log axis."""
+    kept: list[int] = []
+    for rank in sorted(saved, reverse=True):
+        if not kept or kept[-1] >= _APART * rank:
+            kept.append(rank)
+    return {rank: saved[rank] for rank in reversed(kept)}
 
 
 def _line(name: str, points: list[Point], look: tuple[str, str, str]) -> go.Scatter:

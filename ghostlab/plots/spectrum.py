@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.formats import count, percent, short
-from ghostlab.plots.operator import reports
+from ghostlab.plots.operator import COUNTED, reports
 from ghostlab.plots.style import Role
 from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
 
@@ -103,7 +103,7 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role
         [*traces, *keys, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
         height=style.lines_height(len(rows) + 2) + 100,
         x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]},
-        y={"title": "explained share of the gap", "tickformat": ".0%", "range": _explained_range(rows)},
+        y={"title": COUNTED, "tickformat": ".0%", "range": _explained_range(rows)},
         showlegend=True,
         legend={"y": 1.24},
     )

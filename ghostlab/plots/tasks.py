@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import interval, percent
+from ghostlab.plots.formats import interval, percent, plural
 from ghostlab.plots.style import Role
 from ghostlab.records import Metric
 from ghostlab.results import RunResult
@@ -19,18 +19,23 @@ LEGEND = (
 
 
 def retained(result: RunResult, which: Which = "acc") -> go.Figure:
-    """Retained performance of every variant but the first, with its 95 % interval."""
+    """Retained performance of every variant but the first, with its 95 % interval.
+
+    Tasks on which the first is not above chance do not count, unless there are no others.
+    """
     found = result.zero_shot
     if found is None or not found.tasks or len(found.variants) < 2:
         return style.empty("No zero-shot tasks were asked yet.")
     looks = {role.name: role for role in (style.ORIGINAL, style.PRUNED, *style.roles(result.runs))}
     rows = [(looks.get(name, style.PRUNED), name) for name in found.variants[1:]]
-    kept = [found.retained(name, which) for _, name in rows]
+    told = found.told(which)
+    aside = [task.name for task in found.tasks if task not in told]
+    kept = [found.retained(name, which, without=aside) for _, name in rows]
     made = style.figure(
         [_bar(role, name, metric) for (role, name), metric in zip(rows, kept, strict=True)],
         height=style.bars_height(len(rows)),
         x={
-            "title": "share of the original's accuracy",
+            "title": f"share of the original's accuracy, {plural(len(told), 'task')}",
             "tickformat": ".0%",
             "range": style.share_range([metric.high for metric in kept], whole=True),
         },
@@ -74,7 +79,8 @@ def about(task: TaskInfo) -> str:
     """What was asked of a task, and where it came from."""
     where = "installed" if task.source == "shipped" else task.source
     note = f", {task.note}" if task.note else ""
-    return f"{task.name}, first {task.documents} of the {task.split} split ({where}{note})"
+    chance = "" if task.guessing is None else f", chance {percent(task.guessing)}"
+    return f"{task.name}, first {task.documents} of the {task.split} split ({where}{note}{chance})"
 
 
 def _cells(found: ZeroShot, name: str, sure: float) -> list[str]:

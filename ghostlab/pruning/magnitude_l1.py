@@ -20,7 +20,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
 CRITERION = Criterion(
     name="magnitude_l1",
     title="Magnitude, l1",
-    summary="Drops the layers with the smallest weights.",
+    summary="Drops the layers with the smallest weights by the sum of their sizes (l1).",
     formula=r"\sum_{W \in l} \sum_{ij} |W_{ij}|",
     unit="layer",
     reads="weights",

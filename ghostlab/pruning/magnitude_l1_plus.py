@@ -23,7 +23,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
 CRITERION = Criterion(
     name="magnitude_l1_plus",
     title="Magnitude+, l1",
-    summary="Drops the layers with the smallest weights, but never the first four or the last two.",
+    summary="As magnitude_l1 (sum of sizes), but never the first four or the last two layers.",
     formula=r"\sum_{W \in l} \sum_{ij} |W_{ij}|, \quad l \notin \{0, 1, 2, 3, L-2, L-1\}",
     unit="layer",
     reads="weights",

@@ -20,7 +20,7 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
 CRITERION = Criterion(
     name="magnitude_l2",
     title="Magnitude, l2",
-    summary="Drops the layers with the smallest weights.",
+    summary="Drops the layers with the smallest weights by the sum of their squares (l2).",
     formula=r"\sum_{W \in l} \sum_{ij} W_{ij}^2",
     unit="layer",
     reads="weights",

@@ -6,14 +6,15 @@ from ghostlab.model.standin import AffineMap
 from ghostlab.recovery.base import WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import block_fit
-from ghostlab.recovery.scaling import ratio
+from ghostlab.recovery.scaling import channel_ratios
 from ghostlab.spec import RecoverySpec
 
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """d_c - 1 = <x_c, D_c> / <x_c, x_c>."""
     moments = data.moments().all()
-    return block_fit(data, AffineMap(diagonal=ratio(moments.cross.diagonal(), moments.gram.diagonal(), 0.0)))
+    excess, note = channel_ratios(moments.cross.diagonal(), moments.gram.diagonal())
+    return block_fit(data, AffineMap(diagonal=excess), details=note)
 
 
 METHOD = Method(

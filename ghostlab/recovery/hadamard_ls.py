@@ -6,7 +6,7 @@ from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.hadamard import rotation
 from ghostlab.recovery.linear import fit_matrix
-from ghostlab.recovery.scaling import ratio, rotated
+from ghostlab.recovery.scaling import channel_ratios, rotated
 from ghostlab.spec import RecoverySpec
 
 
@@ -16,7 +16,8 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     turn, made = rotation(seen.width)
     turn = turn.to(seen.gram.device)
     along, power = (((matrix @ turn) * turn).sum(0) for matrix in (seen.cross, seen.gram))
-    return fit_matrix(data, spec, rotated(ratio(along, power, 0.0), turn), seen, details={"rotation": made})
+    excess, note = channel_ratios(along, power)
+    return fit_matrix(data, spec, rotated(excess, turn), seen, details={"rotation": made, **note})
 
 
 METHOD = Method(

@@ -16,10 +16,10 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """M = Q diag(d) Q' - I, with d from rotated states."""
     seen = data.moments().all()
     turn, made = rotation(seen.width)
-    scale = absolute_ratios(data, turn)
+    scale, note = absolute_ratios(data, turn)
     matrix = rotated((scale - 1).to(seen.gram.device), turn.to(seen.gram.device))
     details = {"rotation": made, "scale_mean": float(scale.mean()), "scale_spread": _spread(scale)}
-    return fit_matrix(data, spec, matrix, seen, details=details)
+    return fit_matrix(data, spec, matrix, seen, details={**details, **note})
 
 
 def _spread(scale: torch.Tensor) -> float:

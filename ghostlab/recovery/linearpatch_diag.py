@@ -12,7 +12,8 @@ from ghostlab.spec import RecoverySpec
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """M = diag(d) - I."""
-    return block_fit(data, AffineMap(diagonal=absolute_ratios(data) - 1))
+    scale, note = absolute_ratios(data)
+    return block_fit(data, AffineMap(diagonal=scale - 1), details=note)
 
 
 METHOD = Method(

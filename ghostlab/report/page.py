@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from ghostlab.plots import explained, style, tokens
+from ghostlab.plots.formats import unbroken
 
 _HERE = Path(__file__).parent
 
@@ -49,7 +50,7 @@ def _read(path: Path) -> str:
 
 def words(sentence: str) -> str:
     """A sentence as HTML, no per-cent sign parted from its number."""
-    return escape(sentence).replace(" %", "&nbsp;%")
+    return escape(unbroken(sentence))
 
 
 def section(title: str, body: str) -> str:
@@ -58,7 +59,9 @@ def section(title: str, body: str) -> str:
 
 
 def facts(named: Mapping[str, str]) -> str:
-    """Names and what they stand for."""
+    """Names and what they stand for; nothing if there are none."""
+    if not named:
+        return ""
     return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in named.items()) + "</dl>"
 
 

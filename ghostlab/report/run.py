@@ -26,8 +26,8 @@ _SCORES = (
 _RECOVERIES = (
     ("recovery", ""),
     ("gap closed", "of log-likelihood"),
-    ("explained", "held-out (fitted on)"),
-    ("relative error", "all (ordinary tokens)"),
+    ("explained", "held-out tokens (fitted on)"),
+    ("relative error", "held-out tokens (ordinary)"),
     ("ridge", ""),
     ("parameters added", ""),
 )
@@ -45,6 +45,7 @@ def render(result: RunResult) -> str:
         page.section("Figures at a glance", _tables(result)),
         *_figures(result),
         _generations(result),
+        page.section("Ordinary checkpoints", page.facts(_stock(result))),
         page.section("What was fitted and evaluated on what", page.facts(_setup(result))),
         page.section("Run it again", f"<pre>{escape(result.config.to_command())}</pre>"),
         page.section("Versions and timings", page.facts(_circumstances(result))),
@@ -162,6 +163,14 @@ def _text(title: str, made: Generation, prompt: str = "") -> str:
     return page.article(title, says, f"{asked}<blockquote>{tokens.marked(made)}</blockquote>")
 
 
+def _stock(result: RunResult) -> dict[str, str]:
+    """Recoveries -> the command that writes them as ordinary checkpoints, or why none can."""
+    return {
+        ", ".join(each.names): f"no: {each.reason}" if each.reason else each.command
+        for each in sentences.stock(result)
+    }
+
+
 def _setup(result: RunResult) -> dict[str, str]:
     model, text, cut = result.model, result.text, result.cut
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
@@ -174,7 +183,7 @@ def _setup(result: RunResult) -> dict[str, str]:
         f"kept {kept}",
         "Fitted on": f"{text.calibration}: {count(text.calibration_tokens)} tokens, folds: {text.folds}",
         "Evaluated on": f"{text.held_out}: {count(text.held_out_tokens)} tokens",
-        "Windows": f"{text.length} tokens each, {'with' if text.bos else 'without'} a start token",
+        "Windows": _sentence(text.windows),
         "Licence of the text": text.licence,
         "Intervals": "95 %, bootstrap over evaluation windows",
         "Note": model.note,
@@ -182,6 +191,10 @@ def _setup(result: RunResult) -> dict[str, str]:
     if result.selection is not None:
         facts["Chosen by"] = f"{result.selection.criterion} ({result.selection.convention})"
     return {name: value for name, value in facts.items() if value}
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:] + "."
 
 
 def _circumstances(result: RunResult) -> dict[str, str]:

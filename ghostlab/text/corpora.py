@@ -35,6 +35,7 @@ CORPORA: dict[str, Corpus] = {
     "stories": Corpus("Stories and articles (CoQA)", "mixed, see CoQA", embedded.stories),
     "novels": Corpus("Novels (LAMBADA)", "as upstream (CC BY 4.0)", embedded.novels),
 }
+_NAMED = ", ".join([*CORPORA, *PRESETS])
 
 
 def load_text(
@@ -115,13 +116,13 @@ def _open(source: str, settings: Settings) -> tuple[str, str, str, Iterable[str]
     if not settings.limits.local_paths:
         raise TextError(
             f"'{source}' is not a text that this server offers.",
-            f"Use {', '.join(CORPORA)}, {PREFIX}dataset:split, or paste the text.",
+            f"Use {_NAMED}, {PREFIX}dataset:split, or paste the text.",
         )
     path = Path(source).expanduser()
     if not path.exists() and path.suffix.lower() not in SUFFIXES:
         raise TextError(
             f"There is no text '{source}'.",
-            f"Use {', '.join(CORPORA)}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
+            f"Use {_NAMED}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
         )
     return path.name, path.name, "your own file", read_file(path)
 

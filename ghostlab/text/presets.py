@@ -1,7 +1,8 @@
 """The texts of the papers' perplexity tables: WikiText-2, PTB and C4 from the hub, with their own windows.
 
 An operator is fitted on the training part and shown on the part that the papers show, cut into windows as
-they cut it. The rules are those of GPTQ's ``datautils.py``, which LinearPatch and Ghosted Layers use too.
+they cut it. The rules are those of GPTQ's ``datautils.py``, which LinearPatch uses too. Ghosted Layers
+streams and shuffles C4 instead: its figures there stem from other windows, not comparable to the digit.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ghostlab.errors import TextError
 from ghostlab.text.documents import PARAGRAPH, Documents, sections
 from ghostlab.text.protocols import Span, spans
 from ghostlab.text.tokens import encode, tokenise, uses_bos
-from ghostlab.windowrule import WindowRule
+from ghostlab.windowrule import BosPlace, WindowRule
 
 SECTION = 3000
 """Characters of a section: a window of 256 tokens fits about three times, so windows see many documents."""
@@ -75,6 +75,7 @@ def make_windows(
     seed: int | None = 0,
     folds: int = 1,
     fewer_ok: bool = False,
+    like: Documents | None = None,
 ) -> Windows:
     """Cut ``count`` windows of ``length`` tokens out of ``documents``.
 
@@ -91,41 +92,58 @@ def make_windows(
         seed: Order of documents and sections; ``None`` keeps the order of the source, undivided.
         folds: Number of folds.
         fewer_ok: Return the windows that there are when the text is too short for ``count``.
+        like: The text that decides where BOS stands, if another than ``documents``: operators are fitted on
+            windows that begin as those do that they are shown on.
 
     Raises:
         TextError: If the text is too short, or BOS is demanded of a tokenizer that has none.
     """
+    place = bos_place(like or documents, tokenizer, bos)
     if documents.protocol is not None:
-        return _by_protocol(documents, tokenizer, count, length, bos)
+        return _by_protocol(documents, tokenizer, count, length, place)
     if count is None:
         count, fewer_ok = EVERY, True
-    with_bos = uses_bos(tokenizer, bos)
-    size = length - with_bos
+    each = place == "every window"
+    size = length - each
     dealt = _deal(documents, min(folds, count), seed)
     quotas = [count // len(dealt) + (i < count % len(dealt)) for i in range(len(dealt))]
+    starts = [place == "start of the text" and number == 0 for number in range(len(dealt))]
     filled = [
-        _cut(texts, tokenizer, size, quota, with_bos) for texts, quota in zip(dealt, quotas, strict=True)
+        _cut(texts, tokenizer, size, quota, each=each, start=start)
+        for texts, quota, start in zip(dealt, quotas, starts, strict=True)
     ]
     found = [len(counts) for _, counts in filled]
     if sum(found) == 0 or (not fewer_ok and found != quotas):
         raise _too_short(documents, count, length, min(found) * len(found), len(found))
     ids = torch.cat([tokens for tokens, _ in filled])
-    if with_bos:
+    if each:
         ids = torch.cat([torch.full((len(ids), 1), int(tokenizer.bos_token_id)), ids], dim=1)
     fold = torch.repeat_interleave(torch.arange(len(found)), torch.tensor(found))
-    rule = WindowRule(
-        bos="every window" if with_bos else "nowhere",
-        order="consecutive" if seed is None else "shuffled sections",
-    )
-    return Windows(ids, fold, torch.cat([counts for _, counts in filled]), with_bos, documents.name, rule)
+    rule = WindowRule(bos=place, order="consecutive" if seed is None else "shuffled sections")
+    return Windows(ids, fold, torch.cat([counts for _, counts in filled]), each, documents.name, rule)
+
+
+def bos_place(documents: Documents, tokenizer: PreTrainedTokenizerBase, policy: BosPolicy) -> BosPlace:
+    """Where BOS stands in windows of ``documents``.
+
+    Raises:
+        TextError: If the policy is ``always`` and the tokenizer has no BOS token.
+    """
+    if not uses_bos(tokenizer, policy):
+        return "nowhere"
+    return "start of the text" if documents.protocol is not None and policy == "auto" else "every window"
 
 
 def _by_protocol(
-    documents: Documents, tokenizer: PreTrainedTokenizerBase, count: int | None, length: int, bos: BosPolicy
+    documents: Documents,
+    tokenizer: PreTrainedTokenizerBase,
+    count: int | None,
+    length: int,
+    place: BosPlace,
 ) -> Windows:
-    """Windows as the paper cuts them, with BOS as the tokenizer puts it (``auto``), in each, or nowhere."""
+    """Windows as the paper cuts them; BOS at the start of the text is where the tokenizer itself puts it."""
     assert documents.protocol is not None
-    adds, each = bos == "auto" and uses_bos(tokenizer, bos), bos == "always" and uses_bos(tokenizer, bos)
+    adds, each = place == "start of the text", place == "every window"
 
     def read(text: str) -> Span:
         tokens, ends = encode(text, tokenizer)
@@ -143,7 +161,7 @@ def _by_protocol(
     rule = WindowRule(
         documents.protocol.name,
         documents.protocol.join,
-        "every window" if each else "start of the text" if adds else "nowhere",
+        place,
         "random documents" if documents.protocol.join is None else "consecutive",
     )
     fold = torch.zeros(len(ids), dtype=torch.long)
@@ -192,15 +210,25 @@ def _shuffled_sections(texts: list[str], order: random.Random) -> list[str]:
 
 
 def _cut(
-    texts: list[str], tokenizer: PreTrainedTokenizerBase, size: int, quota: int, with_bos: bool
+    texts: list[str],
+    tokenizer: PreTrainedTokenizerBase,
+    size: int,
+    quota: int,
+    *,
+    each: bool,
+    start: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Up to ``quota`` windows of ``size`` text tokens, and the bytes of the predicted ones of each.
+    """Up to ``quota`` windows of ``size`` tokens, and the bytes of the predicted ones of each.
 
-    With BOS all text tokens of a window are predicted, without it all but the first.
+    Where BOS will be put before ``each`` window, all its tokens are predicted, otherwise all but the first.
+    With ``start`` the first of all is BOS.
     """
     tokens, ends = tokenise(PARAGRAPH.join(texts), tokenizer, quota * size)
+    if start:
+        tokens = torch.cat([torch.tensor([int(tokenizer.bos_token_id)]), tokens])
+        ends = torch.cat([torch.zeros(1, dtype=torch.long), ends])
     found = min(quota, len(tokens) // size)
     before = torch.cat([torch.zeros(1, dtype=torch.long), ends])  # bytes of text in front of each token
     first = torch.arange(found) * size
-    counts = before[first + size] - before[first + (0 if with_bos else 1)]
+    counts = before[first + size] - before[first + (0 if each else 1)]
     return tokens[: found * size].view(found, size), counts

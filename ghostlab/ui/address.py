@@ -1,10 +1,12 @@
-"""What the address of a page says: the last run, the last block map, or settings for a new one."""
+"""What the address of a page says: the last run, block map and scores, or settings for a new one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
+from urllib.parse import urlencode
 
 import gradio as gr
 
@@ -12,20 +14,42 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobstate import JobView
 from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.shell import QUIET, Shell
 
-Name = Literal["run", "atlas"]
+Name = Literal["run", "atlas", "scores"]
 Query = Sequence[tuple[str, str]]
-NAMES: tuple[Name, Name] = ("run", "atlas")
-_WHAT = {"run": "run", "atlas": "block map"}
-SHOW = """(id) => {
-  if (!id) return;
+NAMES: tuple[Name, ...] = ("run", "atlas", "scores")
+WHAT = {"run": "run", "atlas": "block map", "scores": "scoring of blocks"}
+"""For people; by kind of job, too."""
+LONGEST = 2000
+"""Characters of a query; pasted text makes longer ones, which browsers and servers cut off."""
+SHOW = """(query) => {
+  if (!query) return;
   const url = new URL(location.href);
-  const kept = ["__theme", "run", "atlas"];
-  for (const name of [...url.searchParams.keys()]) if (!kept.includes(name)) url.searchParams.delete(name);
-  url.searchParams.set("NAME", id);
+  const said = new URLSearchParams(query);
+  const kept = ["__theme", "run", "atlas", "scores"];
+  if (said.has("run")) kept.pop(); // a run says by itself how its blocks were scored
+  for (const name of kept)
+    if (url.searchParams.has(name) && !said.has(name)) said.set(name, url.searchParams.get(name));
+  url.search = said;
   history.replaceState(null, "", url);
 }"""
-"""Puts a job's id into the address; what else it said is gone, for the job says it."""
+"""Puts what :func:`of` says into the address; of what it said before, the look and the other jobs stay."""
+
+
+def of(service: Service, job_id: str) -> str:
+    """The query of a page that watches a job: its id, and the settings that repeat it where it is gone."""
+    view = service.jobs.view(job_id)
+    if view is None:
+        return ""
+    found = urlencode([(view.kind if view.kind in NAMES else "run", job_id)])
+    return f"{found}&{view.about}" if view.about and len(view.about) < LONGEST else found
+
+
+def follow(press: Any, service: Service, shell: Shell) -> None:
+    """After an event that sets the watched job, let the address say so."""
+    said = press.success(partial(of, service), shell.job, shell.where, **QUIET)
+    said.success(None, shell.where, None, js=SHOW)
 
 
 def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
@@ -33,17 +57,31 @@ def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
     job_id = dict(query).get(name, "")
     view = service.jobs.view(job_id) if job_id else None
     if job_id and view is None:
+        instead = (
+            "Its settings are in the sidebar: press Run." if settings_in(query) else "Here is the example."
+        )
         gr.Warning(
-            f"{service.gone(job_id, _WHAT[name])} Here is the example.",
-            title=f"{_WHAT[name].capitalize()} not found",
+            f"{service.gone(job_id, WHAT[name])} {instead}",
+            title=f"{WHAT[name].capitalize()} not found",
         )
     return view
 
 
+def followed(jobs: Sequence[JobView[Finding] | None]) -> JobView[Finding] | None:
+    """Which of the jobs of an address a page follows: the first that is not finished, else the first."""
+    named = [job for job in jobs if job is not None]
+    return next((job for job in named if not job.finished), named[0] if named else None)
+
+
+def settings_in(query: Query) -> list[tuple[str, str]]:
+    """What an address says of a configuration."""
+    names = {f.name for f in fields(RunConfig)}
+    return [(name, value) for name, value in query if name in names]
+
+
 def asked_for(query: Query) -> RunConfig | None:
     """The configuration in a link; ``None`` when it names none, or one that cannot be read."""
-    names = {f.name for f in fields(RunConfig)}
-    pairs = [(name, value) for name, value in query if name in names]
+    pairs = settings_in(query)
     try:
         return RunConfig.from_query(pairs) if pairs else None
     except GhostlabError as error:

@@ -39,7 +39,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
-        controls = sidebar.build(settings, service.example)
+        controls = sidebar.build(settings, service.example_atlas)
         with gr.Row(elem_id="top"):
             gr.HTML(present.header(), elem_id="header", min_width=240)
             tour.build()
@@ -53,13 +53,15 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
                 '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
             ),
             status=gr.HTML(elem_id="status"),
+            where=gr.Textbox("", visible=False, label="Address"),
         )
-        page = Page(shell.shown, service.result)
+        page = Page(shell.shown, service.result, settings.limits.hub_models)
         tabs, places = {}, {}
         with gr.Tabs(elem_id="tabs"):
             for title, build in TABS.items():
                 with gr.Tab(title) as places[title]:
                     tabs[title] = build(page)
+        tabs["Compare"].parts.kept.render()
         gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
         api.expose(service)  # first, so that its names are free
         events = Events(service, controls, tabs, shell)

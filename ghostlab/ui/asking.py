@@ -33,11 +33,13 @@ def bind(
         quiet: Settings of an event that shows no progress.
     """
 
-    def ask(request: gr.Request, shown_id: str, names: list[str], limit: float | None) -> dict[Any, Any]:
+    def ask(
+        request: gr.Request, shown_id: str, names: list[str], limit: float | None, hub: bool
+    ) -> dict[Any, Any]:
         with told_to_user():
             owner = request.session_hash or ""
-            return started(queue_tasks(service, shown_id, names or [], limit, owner=owner))
+            return started(queue_tasks(service, shown_id, names or [], limit, owner=owner, hub=hub))
 
     own = tab.controls
     click: Any = own["start"].click
-    return click(ask, [shown, own["names"], own["limit"]], outputs, **quiet)
+    return click(ask, [shown, own["names"], own["limit"], own["hub"]], outputs, **quiet)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.comparison import Side, best_first, sides
+from ghostlab.comparison import ORIGINAL, Side, best_first, sides
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.ui.complaints import told_to_user
@@ -141,10 +141,10 @@ class Compared:
         )
 
     def compare(self, stored: Any, first: str | None, second: str | None) -> list[Any]:
-        """Everything on two rows; nothing when one is missing."""
+        """Everything on two rows; nothing when one is missing or both are one."""
         rows = self.rows(stored)
-        if first is None or second is None or not {first, second} <= set(rows):
-            words = "Choose two rows." if rows else "There is no run to compare yet: press **Run**."
+        if first is None or second is None or first == second or not {first, second} <= set(rows):
+            words = "Choose two different rows." if rows else "There is no run to compare yet: press **Run**."
             return [words, None, *("" if i % 2 == 0 else None for i in range(len(self.parts.places)))]
         with told_to_user():
             return compared(*_named_apart(first, second, rows))
@@ -185,11 +185,14 @@ def _writer(kind: Literal["csv", "json"], rows: list[Row]) -> Callable[[Path], P
     return write
 
 
+_LAST = {"drop": 1, ORIGINAL: 2}
+
+
 def _best(rows: dict[str, Row]) -> tuple[str | None, str | None]:
-    """The two best rows, the better first: recoveries, and plain dropping where there are too few."""
+    """The two best rows, the better first: recoveries, then plain dropping, then the original."""
     sides_of = {name: side for name, (_, side) in rows.items()}
     ranked = best_first(sides_of, lambda name: sides_of[name].run)
-    ordered = sorted(ranked, key=lambda name: sides_of[name].run.method == "drop")
+    ordered = sorted(ranked, key=lambda name: _LAST.get(sides_of[name].run.method, 0))
     return (ordered[0], ordered[1]) if len(ordered) > 1 else (None, None)
 
 

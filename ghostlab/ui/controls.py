@@ -8,29 +8,37 @@ from typing import Any, get_args
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of
-from ghostlab.results import RunResult
+from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of, label_of
+from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, operators, picker, registry, uploads
+from ghostlab.ui import explain, operators, picker, registry, shell, uploads
 from ghostlab.ui.picker import BY_CRITERION, BY_HAND
 
 FIRST_CRITERION = "streamline"
-NUMBERS = {
-    "sequences": "Sequences",
-    "length": "Length",
-    "held_out": "Held-out",
-    "count": "How many layers",
-    "seed": "Seed",
-    "batch": "Batch",
-    "new_tokens": "New tokens",
-    "temperature": "Temperature",
-    "top_p": "Top p",
-}
-"""Labels of the settings that are numbers and must not be empty."""
+NUMBERS = (
+    "sequences", "length", "held_out", "count", "seed", "batch", "new_tokens", "temperature", "top_p",
+)  # fmt: skip
+"""Settings that are numbers and must not be empty."""
 _AMOUNTS = (
     "**How much text:** sequences of so many tokens each to fit on, and held-out ones of the same length to "
-    "measure on."
+    "measure on; 0 held-out for all that there are, as the papers do."
 )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The button that scores the blocks, and what belongs to it.
+
+    Attributes:
+        start, stop: Buttons.
+        progress: How the watched job goes.
+        found: Id of the job whose scores the page has; empty for none.
+    """
+
+    start: gr.Button
+    stop: gr.Button
+    progress: gr.HTML
+    found: gr.Textbox
 
 
 @dataclass(frozen=True)
@@ -41,11 +49,13 @@ class Cut:
         controls: The settings, by name.
         picker: The model's blocks, to be clicked.
         words: What is said of the chosen criterion.
+        scores: The button that computes its scores.
     """
 
     controls: dict[str, Component]
     picker: gr.HTML
     words: gr.Markdown
+    scores: Scores
 
 
 def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], gr.UploadButton]:
@@ -54,11 +64,11 @@ def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], 
     files = ", a file" if settings.limits.local_paths else ""
     offered = registry.models(settings.limits.parameters)
     model = gr.Dropdown(
-        offered, value=default.model, label="Model", allow_custom_value=True,
+        offered, value=default.model, label=label_of("model"), allow_custom_value=True,
         info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
     )  # fmt: skip
     text = gr.Dropdown(
-        registry.texts(), value=default.text, label="Text", allow_custom_value=True, elem_id="text",
+        registry.texts(), value=default.text, label=label_of("text"), allow_custom_value=True, elem_id="text",
         info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
     )  # fmt: skip
     with gr.Accordion("Use a text of your own", open=False, elem_id="own-text"):
@@ -70,22 +80,26 @@ def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], 
     return {"model": model, "text": text, "pasted": pasted}, upload
 
 
-def cut(default: RunConfig, example: RunResult | None) -> Cut:
-    """Blocks by hand, on the picker or in words, or by criterion: one of the two is hidden."""
+def cut(default: RunConfig, info: SelectionInfo | None) -> Cut:
+    """Blocks by hand, on the picker or in words, or by criterion: one of the two is hidden.
+
+    ``info`` are the scores of :data:`FIRST_CRITERION` under the default settings, if they are known.
+    """
     criteria = registry.criteria()
     with gr.Group(elem_id="cut"):
         chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
-        blocks = picker.build(default, example)
+        blocks = picker.build(default, info)
         drop = gr.Textbox(
-            default.drop, label="Blocks to drop", max_lines=1, elem_id="drop",
+            default.drop, label=label_of("drop"), max_lines=1, elem_id="drop",
             info="The same in words, stop not included: 20:25 or 10:12, 27.",
         )  # fmt: skip
         select = gr.Dropdown(
-            list(criteria), value=FIRST_CRITERION, label="Criterion", visible=False, elem_id="select",
+            list(criteria), value=FIRST_CRITERION, label=label_of("select"), visible=False, elem_id="select",
             allow_custom_value=True, info="From the list; options behind it: shortgpt,convention=flat.",
         )  # fmt: skip
-        count = gr.Number(default.count, label=NUMBERS["count"], precision=0, visible=False, elem_id="count")
+        count = gr.Number(default.count, label=label_of("count"), precision=0, visible=False, elem_id="count")
         with gr.Column(visible=False, elem_id="criterion") as box:
+            buttons = _scores()
             words = _markdown("criterion-words", explain.criterion(criteria[FIRST_CRITERION]))
             with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
                 _markdown("criteria-words", explain.criteria(criteria.values()))
@@ -93,7 +107,16 @@ def cut(default: RunConfig, example: RunResult | None) -> Cut:
         by_kind, chooser, [blocks, drop, select, box, count], show_progress="hidden", queue=False,
         api_visibility="private",
     )  # fmt: skip
-    return Cut({"chooser": chooser, "drop": drop, "select": select, "count": count}, blocks, words)
+    named: dict[str, Component] = {"chooser": chooser, "drop": drop, "select": select, "count": count}
+    return Cut(named, blocks, words, buttons)
+
+
+def _scores() -> Scores:
+    with gr.Row(elem_id="score-buttons"):
+        start = gr.Button("Score blocks", elem_id="score", min_width=120, scale=2)
+        stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="score-stop", min_width=80)
+    found = gr.Textbox("", visible=False, label="Scores")
+    return Scores(start, stop, shell.near("score"), found)
 
 
 def by_kind(kind: str) -> list[Any]:
@@ -127,7 +150,7 @@ def amounts(default: RunConfig) -> dict[str, Component]:
         return {
             name: gr.Number(
                 getattr(default, name),
-                label=NUMBERS[name],
+                label=label_of(name),
                 precision=0,
                 min_width=88,
                 elem_id=name,
@@ -138,22 +161,24 @@ def amounts(default: RunConfig) -> dict[str, Component]:
 
 def generation(default: RunConfig) -> dict[str, Component]:
     """What every variant is asked to continue."""
-    prompt = gr.Textbox(default.prompt, label="Prompt", lines=2, info=help_of("prompt"), elem_id="prompt")
+    prompt = gr.Textbox(
+        default.prompt, label=label_of("prompt"), lines=2, info=help_of("prompt"), elem_id="prompt"
+    )
     form = gr.Dropdown(
-        list(get_args(PromptFormat)), value=default.prompt_format, label="Prompt format",
+        list(get_args(PromptFormat)), value=default.prompt_format, label=label_of("prompt_format"),
         info=help_of("prompt_format"), elem_id="prompt_format",
     )  # fmt: skip
     with gr.Row():
         tokens = gr.Number(
-            default.new_tokens, label=NUMBERS["new_tokens"], precision=0, min_width=88,
+            default.new_tokens, label=label_of("new_tokens"), precision=0, min_width=88,
             elem_id="new_tokens",
         )  # fmt: skip
         temperature = gr.Number(
-            default.temperature, label=NUMBERS["temperature"], step=0.1, min_width=88,
+            default.temperature, label=label_of("temperature"), step=0.1, min_width=88,
             elem_id="temperature",
         )  # fmt: skip
         top_p = gr.Number(
-            default.top_p, label=NUMBERS["top_p"], step=0.05, min_width=88,
+            default.top_p, label=label_of("top_p"), step=0.05, min_width=88,
             elem_id="top_p",
         )  # fmt: skip
     return {
@@ -166,37 +191,37 @@ def more(default: RunConfig) -> dict[str, Component]:
     """Settings that rarely need a look."""
     with gr.Row():
         rank = gr.Number(
-            default.rank, label="Rank", precision=0, min_width=88, elem_id="rank",
+            default.rank, label=label_of("rank"), precision=0, min_width=88, elem_id="rank",
             info="Of every operator; empty for the full map.",
         )  # fmt: skip
         ridge = gr.Textbox(
-            default.ridge, label="Ridge", max_lines=1, min_width=88, elem_id="ridge",
+            default.ridge, label=label_of("ridge"), max_lines=1, min_width=88, elem_id="ridge",
             info="auto, a relative number, or abs:NUMBER.",
         )  # fmt: skip
     with gr.Row():
         seed = gr.Number(
-            default.seed, label=NUMBERS["seed"], precision=0, min_width=88, elem_id="seed",
+            default.seed, label=label_of("seed"), precision=0, min_width=88, elem_id="seed",
             info="Of the sample, folds and bootstrap.",
         )  # fmt: skip
         batch = gr.Number(
-            default.batch, label=NUMBERS["batch"], precision=0, min_width=88, elem_id="batch",
+            default.batch, label=label_of("batch"), precision=0, min_width=88, elem_id="batch",
             info="Lower it when memory is short.",
         )  # fmt: skip
     with gr.Row():
-        bos = gr.Dropdown(list(get_args(BosPolicy)), value=default.bos, label="Start token", elem_id="bos",
+        bos = gr.Dropdown(list(get_args(BosPolicy)), value=default.bos, label=label_of("bos"), elem_id="bos",
                           info=help_of("bos"), min_width=88)  # fmt: skip
         dtype = gr.Dropdown(["auto", "float32", "bfloat16", "float16"], value=default.dtype, elem_id="dtype",
-                            label="Weights", info=help_of("dtype"), min_width=88)  # fmt: skip
+                            label=label_of("dtype"), info=help_of("dtype"), min_width=88)  # fmt: skip
     order = gr.Dropdown(
-        list(get_args(FitOrder)), value=default.order, label="Several blocks", info=help_of("order"),
+        list(get_args(FitOrder)), value=default.order, label=label_of("order"), info=help_of("order"),
         elem_id="order",
     )  # fmt: skip
     held_out_text = gr.Textbox(
-        "", label="Other text to evaluate on", info="Empty: the held-out part of the text.", max_lines=1,
+        "", label=label_of("held_out_text"), info="Empty: the held-out part of the text.", max_lines=1,
         elem_id="held_out_text",
     )  # fmt: skip
     revision = gr.Textbox(
-        "", label="Model revision", info=help_of("revision"), max_lines=1, elem_id="revision"
+        "", label=label_of("revision"), info=help_of("revision"), max_lines=1, elem_id="revision"
     )
     return {
         "rank": rank, "ridge": ridge, "seed": seed, "batch": batch, "bos": bos, "dtype": dtype,

@@ -9,11 +9,12 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from gradio.components import Component
 
+from ghostlab.atlas import Atlas
 from ghostlab.config import PromptFormat
 from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import address, asking, picks, present, probing, uploads
+from ghostlab.ui import address, asking, picks, present, probing, scoring, uploads
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service
@@ -22,7 +23,7 @@ from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.surveys import Surveys
 from ghostlab.ui.tabs.generate import ASKED, columns_of, lead_of
 from ghostlab.ui.tabs.share import Share
-from ghostlab.ui.tabs.view import Tab
+from ghostlab.ui.tabs.view import Tab, named
 
 
 class Events:
@@ -33,9 +34,10 @@ class Events:
         self.sidebar = sidebar
         self.tabs = list(tabs.values())
         self.by_title = tabs
-        self.starts = [sidebar.run, *self._named("start")]
-        self.stops = [sidebar.stop, *self._named("stop")]
-        self.near = self._named("progress")
+        self.scores = sidebar.scores
+        self.starts = [sidebar.run, self.scores.start, *named(self.tabs, "start")]
+        self.stops = [sidebar.stop, self.scores.stop, *named(self.tabs, "stop")]
+        self.near = [self.scores.progress, *named(self.tabs, "progress")]
         self.shell = shell
         self.writer = tabs["Generate"].controls
         self._written = [self.writer["lead"], self.writer["columns"]]
@@ -52,25 +54,28 @@ class Events:
         told = [shell.status, *self.near]
         started = [shell.job, *told, *buttons]
         shows = [shell.shown, shell.drawn, shell.source, *self._written]
-        page = [*told, *shows, mapper["shown"], *buttons]
+        page = [*told, *shows, mapper["shown"], self.scores.found, *buttons]
         words, figures = self._components("words"), self._components("figures")
         asked = [shell.shown, *(writer[name] for name in ASKED)]
         run, survey = self.sidebar.inputs, [mapper["lengths"], *self.sidebar.inputs]
         presses = [
-            ("run", self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET)),
-            ("run", writer["start"].click(self.generate, asked, started, **QUIET)),
-            ("atlas", mapper["start"].click(self.survey, survey, started, **QUIET)),
+            self.sidebar.run.click(self.run, run, started, validator=self.validate, **QUIET),
+            writer["start"].click(self.generate, asked, started, **QUIET),
+            mapper["start"].click(self.survey, survey, started, **QUIET),
         ]
-        probes = probing.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
-        presses += [("run", press) for press in probes]
+        rest = {"job": shell.job, "next_rank": self.sidebar.controls["rank"], **QUIET}
+        presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **rest)
         tasks = self.by_title["Tasks"]
-        presses.append(
-            ("run", asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
-        )
-        opened = self.share.upload.upload(self.accept, self.share.upload, [shell.job, *run], **QUIET)
-        for name, press in [*presses, ("run", opened)]:
-            press.success(None, shell.job, None, js=address.SHOW.replace("NAME", name))
-            press.success(None, None, None, js=FOLD_ON_PHONE)
+        presses.append(asking.bind(self.service, shell.shown, tasks, self._started, started, **QUIET))
+        upload = self.share.upload
+        taken = upload.upload(self.accept, [upload, shell.job], [shell.job, *told, *shows, *run], **QUIET)
+        at = scoring.Page(shell.shown, mapper["shown"])
+        scored = scoring.bind(self.service, self.sidebar, at, self._started, started, **QUIET)
+        for press in [*presses, scored, taken]:
+            address.follow(press, self.service, shell)
+            if press is not scored:  # scores are drawn in the sidebar
+                press.success(None, None, None, js=FOLD_ON_PHONE)
+        for press in [*presses, scored]:
             press.success(self.watch, [shell.job, shell.shown], page, **QUIET)
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         shell.shown.change(self.words, shell.shown, words, **QUIET)
@@ -81,12 +86,10 @@ class Events:
         self.surveys.bind(self.sidebar, QUIET)
         demo.load(None, None, None, js=FOLD_ON_PHONE)
         asks = [shell.job, *self.sidebar.inputs, shell.status]
-        first = [*asks, *shows, *words, *figures, *self.surveys.opened]
+        first = [*asks, *shows, *words, *figures, *self.surveys.opened, self.scores.found]
         opened = demo.load(self.open, None, first, **QUIET)
-        select = self.sidebar.controls["select"]
-        select.change(self.sidebar.describe, select, self.sidebar.words, **QUIET)
         uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
-        block_picker.bind(self.service, self.sidebar.picker, self.sidebar.controls, shell.shown, QUIET)
+        block_picker.bind(self.service.settings, self.sidebar.picker, self.sidebar.controls, QUIET)
         opened.then(self.watch, [shell.job, shell.shown], page, **QUIET)
 
     def _components(self, part: Literal["words", "figures"]) -> list[Component]:
@@ -138,14 +141,22 @@ class Events:
             config = self.sidebar.read(values)
             return self._started(self.service.survey(config, lengths, request.session_hash or ""))
 
-    def accept(self, data: bytes | None) -> Update:
-        """Fill the sidebar from a file, and show its result if it holds one."""
+    def accept(self, data: bytes | None, watched: str) -> Update:
+        """Fill the sidebar from a file, and show its result if it holds one.
+
+        A job that is under way stays the watched one; of one that has ended nothing more is said.
+        """
         with told_to_user():
-            config, job_id = self.service.accept(data or b"")
-        if not job_id:
-            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+            config, opened = self.service.accept(data or b"")
         update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
-        return update | ({self.shell.job: job_id} if job_id else {})
+        view, job = (self.service.jobs.view(job_id) for job_id in (opened, watched))
+        if view is None or not isinstance(view.result, RunResult):
+            gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
+            return update
+        update |= self._news(view, view.result, None)
+        if job is None or job.finished:
+            update |= {self.shell.job: opened, **self._status(None)}
+        return update
 
     def _started(self, job_id: str) -> Update:
         view = self.service.jobs.view(job_id)
@@ -156,11 +167,13 @@ class Events:
     def open(self, request: gr.Request) -> Update:
         """What a page shows first: the run and the atlas that its address names, or the examples at once."""
         query = list(request.query_params.multi_items())
-        run, survey = (address.job(self.service, query, name) for name in address.NAMES)
-        job = survey if survey and (run is None or not survey.finished) else run
+        run, survey, scores = jobs = [address.job(self.service, query, name) for name in address.NAMES]
+        job = address.followed(jobs)
         update: Update = {self.shell.job: job.id if job else ""}
         said = run or survey
         config = address.asked_for(parse_qsl(said.about) if said else query)
+        config = scoring.resumed(config, scores)
+        update |= {self.scores.found: scores.id} if scores and scores.result else {}
         if config is not None:
             update |= dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
         if run is None or not isinstance(run.result, RunResult):
@@ -175,14 +188,14 @@ class Events:
         yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
         for view in self.service.follow(job_id) if job_id else ():
             if view.error:
-                what = "run" if view.kind != "atlas" else "block map"
-                gr.Warning(view.error, title=f"The {what} failed", duration=10)
+                gr.Warning(view.error, title=f"The {address.WHAT.get(view.kind, 'run')} failed", duration=10)
             update: Update = {**self._status(view), **self._buttons(not view.finished)}
             if isinstance(view.result, RunResult):
                 update |= self._news(view, view.result, last)
                 last = view.result
             elif view.result is not None:
-                update[self.mapper["shown"]] = view.id
+                place = self.mapper["shown"] if isinstance(view.result, Atlas) else self.scores.found
+                update[place] = view.id
             yield update
 
     def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:
@@ -234,8 +247,3 @@ class Events:
     def _buttons(self, busy: bool) -> Update:
         update: Update = {button: gr.Button(interactive=not busy) for button in self.starts}
         return update | {button: gr.Button(interactive=busy) for button in self.stops}
-
-    def _named(self, prefix: str) -> list[Component]:
-        """Controls of all tabs whose name begins so: each starts a job, stops it, or tells how it goes."""
-        controls = [item for tab in self.tabs for item in tab.controls.items()]
-        return [component for name, component in controls if name.startswith(prefix)]

@@ -10,6 +10,7 @@ from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
+from ghostlab.records import SelectionInfo
 from ghostlab.results import RunResult
 from ghostlab.zeroshot import ZeroShot
 
@@ -55,12 +56,22 @@ class Laboratory(Protocol):
     ) -> Atlas:
         """Figures of every block of so many layers."""
 
+    def score(
+        self,
+        config: RunConfig,
+        *,
+        progress: ProgressSink | None = None,
+        cancel: CancelToken | None = None,
+    ) -> SelectionInfo:
+        """Scores of the criterion that a configuration selects."""
+
     def evaluate(
         self,
         source: RunResult,
         tasks: Sequence[str],
         *,
         limit: int | None = None,
+        hub: bool = False,
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
     ) -> ZeroShot:

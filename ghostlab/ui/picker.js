@@ -68,7 +68,7 @@ function facts(dropped) {
 }
 const share = (value) => `${(value * 100).toFixed(1)}\u202f%`;
 
-/** What is dropped according to the text; in the hands of a criterion, what it dropped in the shown run. */
+/** What is dropped according to the text; in the hands of a criterion, what its scores lead to. */
 function asked() {
   const text = props.by_hand ? props.value : (props.scores?.chosen ?? "");
   try {
@@ -83,8 +83,10 @@ function summary(dropped, problem) {
   if (dropped.size === depth()) return "This drops every layer: leave at least one standing.";
   const said = dropped.size ? `Drops ${spoken(dropped)} (${dropped.size} of ${depth()}).` : "";
   if (props.by_hand) return said || "Nothing is dropped: click or drag over layers.";
-  const before = said && `In the shown run it chose ${spoken(dropped)}.`;
-  return `The criterion decides. ${before} Click a layer to name blocks yourself.`;
+  const chosen = dropped.size
+    ? `The criterion chooses ${spoken(dropped)} (${dropped.size} of ${depth()}).`
+    : "The criterion decides; Score blocks shows how.";
+  return `${chosen} Click a layer to name blocks yourself.`;
 }
 
 function label(block, gone) {

@@ -22,10 +22,8 @@ from ghostlab.model.outline import Outline
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
 from ghostlab.records import SelectionInfo
-from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
-from ghostlab.ui.service import Service
 
 CSS = Path(__file__).with_name("picker.css")
 _JS = Path(__file__).with_name("picker.js")
@@ -69,9 +67,8 @@ def _tip(title: str, help: str) -> str:
     return f'<button type="button" class="gl-tip" aria-label="{title}: {help}">?<span>{help}</span></button>'
 
 
-def build(default: RunConfig, example: RunResult | None = None) -> gr.HTML:
-    """The picker on the default model, with the scores of the example; to be called inside ``gr.Blocks``."""
-    known = outline.stored(default.model)
+def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:
+    """The picker on the default model, with the scores of a criterion; to be called inside ``gr.Blocks``."""
     return gr.HTML(
         default.drop or "",
         html_template=_template(),
@@ -80,36 +77,47 @@ def build(default: RunConfig, example: RunResult | None = None) -> gr.HTML:
         label="Layers of the model",
         elem_id="picker",
         by_hand=True,
-        **_props(known, "", default.model, example),
+        scores=scores(info),
+        **_props(outline.stored(default.model), ""),
     )
 
 
-def look(
-    model: str | None, revision: str | None, settings: Settings, result: RunResult | None
-) -> Iterator[gr.HTML]:
+def look(model: str | None, revision: str | None, settings: Settings) -> Iterator[gr.HTML]:
     """What the picker shows of a model: at once what its configuration says, then what is to be counted.
+
+    Of a hub model that was never loaded, the configuration alone is fetched, in a few seconds or not at all.
 
     Args:
         model: Source of the model, as in :class:`RunConfig`.
         revision: Of a hub model.
-        settings: Whether this host reads local folders.
-        result: The shown result: its criterion's scores are drawn if it is of the same model.
+        settings: Whether this host reads local folders and asks the hub; where configurations are kept.
     """
     asked = (model or "").strip()
     if known := outline.stored(asked):
-        yield _drawn(known, "", asked, result)
+        yield _drawn(known, "")
         return
     try:
-        folder = outline.config_folder(asked, (revision or "").strip() or None, settings)
+        at = (revision or "").strip() or None
+        folder = outline.config_folder(asked, at, settings)
+        if folder is None and outline.on_the_hub(asked, settings):
+            yield _drawn(None, f"Looking {asked} up on the hub\N{HORIZONTAL ELLIPSIS}")
+            folder = _fetched(asked, at, settings)
         if folder is None:
-            yield _drawn(None, _NOT_SEEN.format(asked), asked, result)
+            yield _drawn(None, _NOT_SEEN.format(asked))
             return
         name = Path(asked).expanduser().resolve().name if folder == Path(asked).expanduser() else asked
         plain = outline.read_plain(folder, name)
-        yield _drawn(plain, "", asked, result)
-        yield _drawn(_counted(folder, plain), "", asked, result)
+        yield _drawn(plain, "")
+        yield _drawn(_counted(folder, plain), "")
     except GhostlabError as error:
-        yield _drawn(None, str(error), asked, result)
+        yield _drawn(None, str(error))
+
+
+def _fetched(model: str, revision: str | None, settings: Settings) -> Path | None:
+    registry.load()
+    from ghostlab.model.hub import fetch_config
+
+    return fetch_config(model, revision, outline.fetched(settings))
 
 
 def _counted(folder: Path, plain: Outline) -> Outline:
@@ -120,30 +128,31 @@ def _counted(folder: Path, plain: Outline) -> Outline:
     return measure(read_config(folder), plain.name)
 
 
-def _drawn(shown: Outline | None, note: str, model: str, result: RunResult | None) -> gr.HTML:
-    return gr.HTML(**_props(shown, note, model, result))
+def _drawn(shown: Outline | None, note: str) -> gr.HTML:
+    return gr.HTML(**_props(shown, note))
 
 
-def _props(shown: Outline | None, note: str, model: str, result: RunResult | None) -> dict[str, Any]:
-    """What ``picker.js`` draws from; scores only those of the same model."""
-    info = result.selection if result is not None and result.config.model == model else None
-    scored = scores(info, shown.layers) if shown is not None and info is not None else None
-    return {"outline": shown.to_dict() if shown else None, "note": note, "scores": scored}
+def _props(shown: Outline | None, note: str) -> dict[str, Any]:
+    """The part of what ``picker.js`` draws from that says which model."""
+    return {"outline": shown.to_dict() if shown else None, "note": note}
 
 
-def scores(info: SelectionInfo, layers: int) -> dict[str, Any]:
+def scores(info: SelectionInfo | None) -> dict[str, Any] | None:
     """Bars for the blocks: each candidate's score at the block where it starts.
 
     Returns:
         ``heights`` (0 to 1, ``None`` where there is no score) and ``words`` per block, the ``chosen`` blocks,
-        and a ``legend``.
+        and a ``legend``; ``None`` for no scores.
     """
+    if info is None:
+        return None
+    candidates = [parse_cut(name).blocks[0] for name in info.labels]
+    layers = max((block.stop for block in candidates), default=0)
     heights: list[float | None] = [None] * layers
     words = [""] * layers
-    candidates = [parse_cut(name).blocks[0] for name in info.labels]
     scale = _scale(style.finite(info.scores))
     for block, score in zip(candidates, info.scores, strict=True):
-        if math.isfinite(score) and block.start < layers:
+        if math.isfinite(score):
             heights[block.start] = scale(score)
             of = "" if block.size == 1 else f" of {block}"
             words[block.start] = f"{info.criterion} score{of} {fmt.number(score)}"
@@ -161,26 +170,21 @@ def _scale(known: list[float]) -> Callable[[float], float]:
 
 
 def bind(
-    service: Service,
-    picker: gr.HTML,
-    controls: Mapping[str, Component],
-    shown: Component,
-    quiet: dict[str, Any],
+    settings: Settings, picker: gr.HTML, controls: Mapping[str, Component], quiet: dict[str, Any]
 ) -> None:
     """Wire the picker with the field of the blocks, both ways and without the server, and with the model.
 
     Args:
-        service: Finds the shown result.
+        settings: Of the host.
         picker: From :func:`build`.
         controls: The sidebar's, by name.
-        shown: Holds the id of the shown result.
         quiet: Settings of an event that shows no progress.
     """
     drop, model, revision = controls["drop"], controls["model"], controls["revision"]
     drop.change(None, drop, picker, js="(text) => text ?? ''")
     picker.input(None, picker, [drop, controls["chooser"]], js=f"(text) => [text, '{BY_HAND}']")
 
-    def draw(source: str | None, asked_revision: str | None, shown_id: str) -> Iterator[gr.HTML]:
-        yield from look(source, asked_revision, service.settings, service.find(shown_id))
+    def draw(source: str | None, asked_revision: str | None) -> Iterator[gr.HTML]:
+        yield from look(source, asked_revision, settings)
 
-    gr.on([model.change, revision.change, shown.change], draw, [model, revision, shown], picker, **quiet)
+    gr.on([model.change, revision.change], draw, [model, revision], picker, **quiet)

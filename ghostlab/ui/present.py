@@ -42,7 +42,8 @@ def source(result: RunResult | None, example: bool, kind: str = "run") -> str:
         result.model.name,
         result.cut.description,
         f"fitted on {config.sequences} \N{MULTIPLICATION SIGN} {config.length} tokens of {text.calibration}",
-        f"shown on {config.held_out} held-out sequences of {text.held_out}",
+        f"shown on {text.held_out_tokens // text.length} \N{MULTIPLICATION SIGN} {text.length} "
+        f"held-out tokens of {text.held_out}",
         f"seed {config.seed}",
     ]
     chip = '<span class="gl-chip gl-chip-example">Example run</span>' if example else ""

@@ -21,6 +21,8 @@ SWEPT: dict[Part, tuple[float, ...]] = {
 }
 """Strengths that are tried of each part."""
 LOWEST = 8
+UPPER = (5, 6, 7)
+"""Eighths of the width that are swept above its half."""
 
 
 def swept_parts() -> list[Alteration]:
@@ -29,9 +31,23 @@ def swept_parts() -> list[Alteration]:
 
 
 def swept_ranks(width: int) -> list[Alteration]:
-    """Ranks 8, 16, 32, ... below ``width``, in both factorisations."""
-    ranks = [LOWEST << step for step in range(width.bit_length()) if LOWEST << step < width]
+    """Ranks 8, 16, 32, ... up to half of ``width``, then 5, 6 and 7 eighths of it, in both factorisations.
+
+    Without the upper ones, a map that needs most of its directions would have no rank within its noise.
+    """
+    doubled = [LOWEST << step for step in range(width.bit_length()) if LOWEST << step <= width // 2]
+    upper = [width * eighths // 8 for eighths in UPPER]
+    ranks = [rank for rank in dict.fromkeys([*doubled, *upper]) if rank]
     return [Alteration(rank=rank, factor=factor) for factor in FACTORS for rank in ranks]
+
+
+def at_once(service: Service, shown: str, job: str) -> bool:
+    """Whether a rank of a shown result can be measured in seconds, and the page's job is not going on.
+
+    A result without operators (the example) would have to be run again first.
+    """
+    result, going = service.find(shown), service.jobs.view(job)
+    return result is not None and bool(result.operators) and (going is None or going.finished)
 
 
 def bind(
@@ -40,9 +56,12 @@ def bind(
     tabs: Mapping[str, Tab],
     started: Callable[[str], dict[Any, Any]],
     outputs: list[Component],
+    *,
+    job: Component,
+    next_rank: Component,
     **quiet: Any,
 ) -> list[Any]:
-    """Wire the buttons of the Operator and the Spectrum tab; returns their click events.
+    """Wire the buttons of the Operator and the Spectrum tab; returns the events that queue a job.
 
     Args:
         service: Queues the jobs.
@@ -50,9 +69,12 @@ def bind(
         tabs: All tabs.
         started: What a page is sent once a job is queued.
         outputs: Components of that.
+        job: Holds the id of the watched job.
+        next_rank: The sidebar's rank.
         quiet: Settings of an event that shows no progress.
     """
-    switches, ranks = tabs["Operator"].controls, tabs["Spectrum & rank"].controls
+    switches: Mapping[str, Any] = tabs["Operator"].controls
+    ranks: Mapping[str, Any] = tabs["Spectrum & rank"].controls
 
     def submit(
         request: gr.Request, shown_id: str, label: str | None, asked: list[Alteration]
@@ -77,6 +99,21 @@ def bind(
             width = service.result(shown_id).model.hidden_size
         return submit(request, shown_id, label, swept_ranks(width))
 
+    def let_go(request: gr.Request, shown_id: str, job_id: str, *asked: Any) -> dict[Any, Any]:
+        if not at_once(service, shown_id, job_id):
+            return {job: gr.skip()}
+        return rank_one(request, shown_id, *asked)
+
+    def use(shown_id: str, rank: float) -> int | None:
+        with told_to_user():
+            width = service.result(shown_id).model.hidden_size
+        chosen = None if rank >= width else int(rank)
+        gr.Info(f"Rank of every operator: {chosen or 'full'}. Press Run.", title="Chosen", duration=5)
+        return chosen
+
+    ranks["use"].click(use, [shown, ranks["rank"]], next_rank, **quiet)
+    slid = [shown, job, *(ranks[name] for name in ("recovery", "factor", "rank"))]
+
     def click(button: str, owner: Mapping[str, Component], work: Callable[..., Any], *names: str) -> Any:
         inputs = [shown, *(owner[name] for name in ("recovery", *names))]
         return owner[button].click(work, inputs, outputs, **quiet)
@@ -86,4 +123,5 @@ def bind(
         click("start_sweep", switches, parts),
         click("start", ranks, rank_one, "factor", "rank"),
         click("start_sweep", ranks, rank_many),
+        ranks["rank"].release(let_go, slid, outputs, **quiet),
     ]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ghostlab.config import RunConfig
 from ghostlab.cut import parse_cut
-from ghostlab.errors import ConfigError
+from ghostlab.errors import ConfigError, CutError
 from ghostlab.model import outline
 from ghostlab.settings import Settings
 from ghostlab.spec import CriterionSpec, RecoverySpec, check_options
@@ -75,10 +75,16 @@ def check_criterion(asked: str) -> None:
 
 
 def check_cut(config: RunConfig, settings: Settings) -> None:
-    """Raise CutError if the named blocks do not fit a model whose depth is known before it is loaded."""
+    """Raise CutError if blocks or count do not fit a model whose depth is known before it is loaded."""
     known = outline.depth(config.model, config.revision, settings)
-    if config.drop is not None and known is not None:
+    if known is None:
+        return
+    if config.drop is not None:
         parse_cut(config.drop).check(known)
+    elif not 0 < config.count < known:
+        raise CutError(
+            f"{config.count} of {known} layers cannot be dropped.", f"Choose a count from 1 to {known - 1}."
+        )
 
 
 def _find(kind: str, name: str, known: Mapping[str, Offer]) -> Offer:

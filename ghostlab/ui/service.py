@@ -10,11 +10,12 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from ghostlab.atlas import Atlas, parse_lengths, surveyed
-from ghostlab.config import PromptFormat, RunConfig
+from ghostlab.config import PromptFormat, RunConfig, label_of
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
+from ghostlab.scoring import Scoring
 from ghostlab.settings import Settings
 from ghostlab.ui import handed, registry
 from ghostlab.ui.laboratory import Laboratory
@@ -24,13 +25,14 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default
 _LOG = logging.getLogger(__name__)
 
 Loaded = TypeVar("Loaded")
-Finding = RunResult | Atlas
+Finding = RunResult | Atlas | Scoring
 """What a job may result in."""
 Work = Callable[[Job[Finding]], Finding]
 
 
 class Service:
-    """One per server. A job's result is an :class:`Atlas` if it surveyed blocks, else a :class:`RunResult`.
+    """One per server. A job finds an :class:`Atlas`, a criterion's scores, or, most of them, a
+    :class:`RunResult`.
 
     Args:
         settings: The host's limits.
@@ -44,7 +46,12 @@ class Service:
         self._lab = lab
         limits = settings.limits
         self.jobs: JobStore[Finding] = JobStore(
-            limits.waiting_jobs, limits.kept_results, limits.kept_bytes, lambda found: found.weight()
+            limits.waiting_jobs,
+            limits.kept_results,
+            limits.kept_bytes,
+            lambda found: found.weight(),
+            each=limits.waiting_each,
+            seconds=limits.job_seconds,
         )
         self.example = _load(RunResult.load, example)
         self.example_atlas = _load(Atlas.load, example / "atlas.json")
@@ -104,10 +111,10 @@ class Service:
             temperature=temperature,
             top_p=top_p,
         )
-        if not prompt.strip():
-            raise ConfigError("The prompt is empty.", "Write a few words for the model to continue.")
         if new_tokens < 1:
-            raise ConfigError(f"new_tokens is {new_tokens}.", "Generate at least 1 token.")
+            raise ConfigError(
+                f"'{label_of('new_tokens')}' is {new_tokens}.", "Generate at least 1 token.", "new_tokens"
+            )
         if not result.operators:
             return self.start(config, owner)
         config.check(self.settings)
@@ -185,6 +192,13 @@ class Service:
         if not isinstance(found, Atlas):
             raise ResultError(self.gone(shown, "block map"), "Press Map the blocks again.")
         return found
+
+    def find_atlas(self, shown: str) -> Atlas | None:
+        """As :meth:`atlas`, but ``None`` if there is none."""
+        try:
+            return self.atlas(shown)
+        except ResultError:
+            return None
 
     def accept(self, data: bytes) -> tuple[RunConfig, str]:
         """Take in a file: its configuration, and the id of its result, empty if it holds none.

@@ -13,6 +13,7 @@ from gradio.components import Component
 from ghostlab import bundle
 from ghostlab.config import RunConfig
 from ghostlab.results import OPERATOR_FILE
+from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
@@ -34,8 +35,6 @@ MAKING: dict[str, Any] = {
 }
 _NAMED = ("model", "text", "drop", "recover")
 """Settings that a link names even where they are the default, so that it says what it is about."""
-_LONGEST_LINK = 2000
-"""Characters; pasted text makes longer ones, which browsers and servers cut off."""
 
 
 def address(request: gr.Request) -> str:
@@ -55,7 +54,7 @@ def address(request: gr.Request) -> str:
 def link_query(config: RunConfig) -> str:
     """The query of a link that fills in a configuration; empty if it is too long for one."""
     query = config.to_query(*_NAMED)
-    return query if len(query) < _LONGEST_LINK else ""
+    return query if len(query) < LONGEST else ""
 
 
 def _first(header: str | None) -> str:
@@ -92,7 +91,7 @@ class Sharing:
             return ["", "", gr.Button(interactive=False), gr.Markdown(visible=False)]
         here, query = address(request), link_query(result.config)
         again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
-        found = f"{here}/?run={shown}" if shown else f"{here}/"
+        found = f"{here}/?{of(self.service, shown)}" if shown else f"{here}/"
         why = without_operators(result)
         return [found, again, gr.Button(interactive=not why), gr.Markdown(why, visible=bool(why))]
 

@@ -26,6 +26,7 @@ class Shell:
         drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
         source: Which run is shown, for people.
         status: How the watched job goes.
+        where: The query of the page's address while it is watched.
     """
 
     job: Component
@@ -33,6 +34,7 @@ class Shell:
     drawn: Component
     source: Component
     status: Component
+    where: Component
 
 
 def near(name: str, *, phone: bool = False) -> gr.HTML:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.config import RunConfig
+from ghostlab.atlas import Atlas
+from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import ConfigError, CutError, GhostlabError
-from ghostlab.results import RunResult
+from ghostlab.scoring import from_atlas
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import PASTE
 from ghostlab.ui import controls, explain, operators, registry
-from ghostlab.ui.controls import FIRST_CRITERION, NUMBERS
+from ghostlab.ui.controls import FIRST_CRITERION, NUMBERS, Scores
 from ghostlab.ui.picker import BY_CRITERION, BY_HAND
+from ghostlab.ui.shell import QUIET
 
 _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")
@@ -30,7 +32,7 @@ class Sidebar:
     """The controls, by name of the field they set, the two buttons, and what else is wired.
 
     Operators are ticked in one control per kind, or ``typed``. ``upload`` takes a text file, ``picker``
-    shows the blocks of the model, ``words`` tell of the chosen criterion.
+    shows the blocks of the model, ``words`` tell of the chosen criterion, ``scores`` computes its scores.
     """
 
     controls: dict[str, Component]
@@ -39,6 +41,7 @@ class Sidebar:
     upload: gr.UploadButton
     picker: gr.HTML
     words: gr.Markdown
+    scores: Scores
 
     @property
     def inputs(self) -> list[Component]:
@@ -53,9 +56,9 @@ class Sidebar:
         """
         named = dict(zip(self.controls, values, strict=True))
         unused = _ONLY_BY_CRITERION[:1] if named.pop("chooser") == BY_HAND else _ONLY_BY_HAND
-        for name, label in NUMBERS.items():
+        for name in NUMBERS:
             if named[name] is None and name not in _ONLY_BY_CRITERION:
-                raise ConfigError(f"{label} is empty.", "Give a number.")
+                raise ConfigError(f"'{label_of(name)}' is empty.", "Give a number.", name)
         named |= {name: (named[name] or "").strip() or None for name in _OPTIONAL}
         ticked = [spec for name in operators.BOXES for spec in named.pop(name) or ()]
         asked = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(named.pop("typed") or "")]
@@ -79,10 +82,11 @@ class Sidebar:
             config.check(settings)
             registry.check_cut(config, settings)
         except CutError as error:
-            return "drop", str(error)
-        except GhostlabError as error:
-            name = str(error).partition(" ")[0]
-            return (name, str(error)) if name in _IN_SIGHT else ("", "")
+            return ("drop" if named["chooser"] == BY_HAND else "count"), str(error)
+        except ConfigError as error:
+            return (error.setting, str(error)) if error.setting in _IN_SIGHT else ("", "")
+        except GhostlabError:
+            return "", ""
         try:
             registry.check_criterion(config.select or FIRST_CRITERION)
         except GhostlabError as error:
@@ -108,12 +112,13 @@ class Sidebar:
         return "There is no such criterion." if entry is None else explain.criterion(entry)
 
 
-def build(settings: Settings, example: RunResult | None = None) -> Sidebar:
-    """Lay the sidebar out; to be called inside ``gr.Blocks``."""
+def build(settings: Settings, example: Atlas | None = None) -> Sidebar:
+    """Lay the sidebar out; to be called inside ``gr.Blocks``. The example may know the first scores."""
     default = RunConfig()
+    info = from_atlas(example, replace(default, drop=None, select=FIRST_CRITERION)) if example else None
     with gr.Sidebar(width=348, elem_id="sidebar"):
         named, upload = controls.what(default, settings)
-        cut = controls.cut(default, example)
+        cut = controls.cut(default, info)
         named |= {**cut.controls, **controls.recovery(default), **controls.amounts(default)}
         with gr.Accordion("Generation", open=False):
             named |= controls.generation(default)
@@ -122,4 +127,7 @@ def build(settings: Settings, example: RunResult | None = None) -> Sidebar:
         with gr.Row(elem_classes="gl-buttons"):
             run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2)
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="stop", min_width=80)
-    return Sidebar(named, run, stop, upload, cut.picker, cut.words)
+    made = Sidebar(named, run, stop, upload, cut.picker, cut.words, cut.scores)
+    select: Any = named["select"]
+    select.change(made.describe, select, cut.words, **QUIET)
+    return made

@@ -21,12 +21,12 @@ MOST_QUESTIONS_PUBLIC = 400
 
 
 def queue_tasks(
-    service: Service, shown: str, names: Sequence[str], limit: float | None, *, owner: str
+    service: Service, shown: str, names: Sequence[str], limit: float | None, *, owner: str, hub: bool = False
 ) -> str:
     """Queue zero-shot tasks for every variant of a shown result; return the job's id.
 
     A result without operators (the example) is run again first. The job's result is the shown one with the
-    answers added to it.
+    answers added to it. ``hub`` asks for the papers' splits, from the hub.
 
     Raises:
         GhostlabError: If it cannot work or the result is no longer here.
@@ -36,6 +36,8 @@ def queue_tasks(
     unknown = [name for name in names if name not in OFFERED]
     if unknown:
         raise ConfigError(f"'{unknown[0]}' is not offered here.", f"Choose from {', '.join(OFFERED)}.")
+    if hub and not service.settings.limits.hub_models:
+        raise ConfigError("This host reads no data of the hub.", "Ask the installed tasks.")
     if limit is None:
         raise ConfigError("The number of questions is empty.", "Give one, for example 100.")
     asked, most = parse_tasks(names), int(limit)
@@ -55,9 +57,9 @@ def queue_tasks(
         if not result.operators:
             ready, done = run_again(service, job, result), RERUN
         found = service.lab.evaluate(
-            ready, asked, limit=most, progress=part_of(job, done, 1.0), cancel=job.cancel
+            ready, asked, limit=most, hub=hub, progress=part_of(job, done, 1.0), cancel=job.cancel
         )
         return replace(ready, zero_shot=found)
 
-    key = f"{shown}:{','.join(asked)}:{most}"
+    key = f"{shown}:{','.join(asked)}:{most}:{'hub' if hub else 'installed'}"
     return service.jobs.submit("tasks", key, work, owner, result.config.to_query())

@@ -86,7 +86,7 @@ const open = () => {
     <p class="gl-tour-says" id="gl-tour-says" aria-live="polite"></p>
     <div class="gl-tour-foot"><button type="button" class="gl-tour-back">Back</button>
       <button type="button" class="gl-tour-next">Next</button></div>`;
-  (document.querySelector(".gradio-container") ?? document.body).append(box);
+  (document.querySelector(".gradio-container .contain") ?? document.body).append(box);
   part("close").addEventListener("click", close);
   part("next").addEventListener("click", next);
   part("back").addEventListener("click", back);

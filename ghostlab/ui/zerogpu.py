@@ -27,6 +27,7 @@ from ghostlab.errors import BusyError, Cancelled, GhostlabError
 from ghostlab.generations import Generation
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken
+from ghostlab.records import SelectionInfo
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
@@ -43,7 +44,7 @@ _labs: dict[Settings, Laboratory] = {}
 
 def seconds(_: Settings, method: str, *__: Any) -> int:
     """How long the GPU is asked for; the host takes it off the visitor's daily allowance as it is used."""
-    return 90 if method in ("run", "atlas", "evaluate") else 45
+    return 90 if method in ("run", "atlas", "score", "evaluate") else 45
 
 
 def compute(
@@ -108,6 +109,10 @@ class LentGpu:
     def atlas(self, config: RunConfig, lengths: Sequence[int], **options: Any) -> Atlas:
         """As :meth:`Laboratory.atlas`."""
         return cast(Atlas, self._call("atlas", (config, lengths), options))
+
+    def score(self, config: RunConfig, **options: Any) -> SelectionInfo:
+        """As :meth:`Laboratory.score`."""
+        return cast(SelectionInfo, self._call("score", (config,), options))
 
     def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
         """As :meth:`Laboratory.evaluate`."""

@@ -83,6 +83,7 @@ def test_the_page_is_usable_in_seconds_and_shows_the_finished_example(
     expect(page.locator("#columns article")).to_have_count(4)
     the_strip_and_the_field_say_the_same(page)
     the_strip_follows_the_model(page)
+    the_strip_shows_what_a_criterion_sees_before_anything_runs(page)
     expect(page.locator("#source")).to_contain_text("Example run")
     the_map_follows_the_pointer_and_names_a_block(page)
 
@@ -197,6 +198,20 @@ def the_strip_follows_the_model(page: Page) -> None:
     expect(page.locator("#cards .gl-card")).to_have_count(5)
 
 
+def the_strip_shows_what_a_criterion_sees_before_anything_runs(page: Page) -> None:
+    """Scores that the example's block map tells are drawn at once, those of other settings never."""
+    page.locator("#chooser").get_by_text("A criterion").click()
+    bars, said = page.locator("#picker .gl-block s"), page.locator("#picker .gl-said")
+    for criterion, count in (("shortgpt", 30), ("taylor", 0), ("angular", 30)):
+        page.locator("#select input").fill(criterion)
+        page.locator("#select input").press("Enter")
+        expect(bars).to_have_count(count)
+        expect(said).to_contain_text("criterion chooses" if count else "Score blocks shows how")
+        if count:
+            expect(page.locator("#picker .gl-scored")).to_contain_text(criterion)
+    page.locator("#chooser").get_by_text("Blocks I name").click()
+
+
 def tick_and_read_about(page: Page, operator: str) -> None:
     """Tick one more operator and open the explanations, whose formulas must be set, not spelled out."""
     page.get_by_label(re.compile(rf"\({operator}\)$")).check()
@@ -218,7 +233,7 @@ def a_part_of_the_map_is_heard(page: Page) -> None:
     expect(page.locator("#probes-table")).to_contain_text("S only")
     expect(page.locator("#probe")).to_be_enabled()
     tab(page, "Spectrum & rank")
-    rank = page.locator("#rank input[type=number]")
+    rank = page.locator("#rank-kept input[type=number]")
     rank.fill("64")
     rank.press("Enter")
     expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")
@@ -248,7 +263,8 @@ def the_example_and_the_run_can_be_compared(page: Page) -> None:
 def a_result_can_be_taken_along_and_brought_back(page: Page) -> None:
     """Links, a report, an SVG of a figure, and the result's own file, which opens as a run of its own."""
     tab(page, "Overview")
-    expect(page.locator("#run-link input")).to_have_value(page.url.partition("&atlas=")[0])
+    run = parse_qs(urlsplit(page.url).query)["run"][0]
+    expect(page.locator("#run-link input")).to_have_value(re.compile(f"run={re.escape(run)}&.*sequences=8"))
     query = parse_qs(urlsplit(page.locator("#config-link input").input_value()).query)
     assert query["drop"] == ["20:25"]
     assert query["sequences"] == ["8"]
@@ -438,7 +454,7 @@ def the_scores_name_the_blocks(page: Page) -> None:
     """On the strip, on the chart and in the list; the first click of all takes over from the criterion."""
     drop, blocks = page.locator("#drop input"), page.locator("#picker .gl-block")
     expect(drop).to_be_hidden()
-    expect(page.locator("#picker .gl-said")).to_contain_text("In the shown run it chose")
+    expect(page.locator("#picker .gl-said")).to_contain_text("The criterion chooses")
     expect(blocks.first).to_have_attribute("aria-label", re.compile(r"shortgpt score \d"))
     chosen = dropped(page)
     assert len(chosen) == 2
@@ -465,6 +481,10 @@ def test_a_criterion_can_choose_the_blocks_on_a_text_of_ones_own(watched: Watche
     page.get_by_role("option", name="shortgpt").click()
     expect(page.locator("#criterion-words")).to_contain_text("turn their input the least")
     page.locator("#count input").fill("2")
+    page.locator("#score").click()
+    expect(page.locator("#picker .gl-block s")).to_have_count(30, timeout=RUN_MS)
+    expect(page.locator("#picker .gl-said")).to_contain_text("(2 of 30)")
+    expect(page.locator("#score")).to_be_enabled()
     page.locator("#run").click()
     expect(page.locator("#status")).to_contain_text("Done in", timeout=RUN_MS)
     expect(page.locator("#source")).to_contain_text("(2 of 30)")

@@ -50,7 +50,7 @@ def random_config(seed: int) -> RunConfig:
         rank=rng.choice([None, 1, 16]),
         order=rng.choice(["parallel", "sequential"]),
         ridge=rng.choice(["auto", "0", "1e-4", "abs:1e-6"]),
-        prompt=rng.choice(_AWKWARD),
+        prompt=rng.choice([words for words in _AWKWARD if words.strip()]),
         prompt_format=rng.choice(["auto", "chat", "raw"]),
         new_tokens=rng.randint(0, 99),
         temperature=rng.choice([0.0, 0.7, 1.0, 1e-3]),

@@ -2,13 +2,18 @@
 
 import hashlib
 import json
+import os
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import parse_qs, unquote
+
+import datasets
+from huggingface_hub import constants
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CONVERTED = "fedcba9876543210fedcba9876543210fedcba98"
@@ -136,3 +141,27 @@ def fake_hub(repos: dict[str, Path | str]) -> Iterator[tuple[str, list[str]]]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def fake_data_hub(repos: dict[str, Path | str], cache: Path) -> Iterator[list[str]]:
+    """Let `datasets` read ``repos`` as if they were on the hub; yields the list of paths asked for."""
+    with fake_hub(repos) as (address, asked):
+        for_hub = {
+            "HF_HUB_OFFLINE": False,
+            "ENDPOINT": address,
+            "HF_HUB_CACHE": str(cache / "hub"),
+            "HUGGINGFACE_CO_URL_TEMPLATE": address + "/{repo_id}/resolve/{revision}/{filename}",
+        }
+        for_data = {
+            "HF_HUB_OFFLINE": False,
+            "HF_ENDPOINT": address,
+            "HF_DATASETS_CACHE": cache / "datasets",
+            "HUB_DATASETS_URL": address + "/datasets/{repo_id}/resolve/{revision}/{path}",
+        }
+        with (
+            patch.multiple(constants, **for_hub),
+            patch.multiple(datasets.config, **for_data),
+            patch.dict(os.environ, {"NO_PROXY": "127.0.0.1"}),
+        ):
+            yield asked

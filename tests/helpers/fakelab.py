@@ -11,10 +11,11 @@ from ghostlab.config import RunConfig
 from ghostlab.generations import Generation
 from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
+from ghostlab.records import SelectionInfo
 from ghostlab.results import RunResult
 from ghostlab.zeroshot import ZeroShot
 from tests.helpers.atlases import make_atlas
-from tests.helpers.results import make_probe, make_result
+from tests.helpers.results import make_probe, make_result, with_selection
 from tests.helpers.zeroshot import make_zero_shot
 
 
@@ -26,6 +27,7 @@ class FakeLab:
         self.prompts: list[dict[str, Any]] = []
         self.probed: list[tuple[str, tuple[Alteration, ...]]] = []
         self.questions: list[tuple[tuple[str, ...], int]] = []
+        self.from_hub: list[bool] = []
         self.before = before
 
     def run(
@@ -48,17 +50,27 @@ class FakeLab:
             on_text("original", " once")
         return replace(result, generations=[Generation("original", " once", 1, 0.1)])
 
+    def score(self, config: RunConfig, **options: Any) -> SelectionInfo:
+        self.asked.append(config)
+        if self.before is not None:
+            self.before(Progress(options["progress"], options["cancel"]))
+        info = with_selection(make_result()).selection
+        assert info is not None
+        return replace(info, criterion=config.select or "")
+
     def probe(self, result: RunResult, label: str, *asked: Alteration, **options: Any) -> list[Probe]:
         self.probed.append((label, asked))
         options["progress"](ProgressUpdate(1.0, "Done"))
         run = result.runs[0]
-        return [
+        made = [
             make_probe(how, 90 - 10 * how.alpha + 400 / (how.rank or 40), run.window_nll, label)
             for how in asked
         ]
+        return made if len(made) == 1 else [replace(probe, generation=None) for probe in made]
 
     def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
         self.questions.append((tuple(tasks), options["limit"]))
+        self.from_hub.append(options["hub"])
         options["progress"](ProgressUpdate(1.0, "Done"))
         return make_zero_shot(["original", "pruned", *(run.label for run in source.runs)], tasks)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from ghostlab.model.lm import Model
 from ghostlab.text.windows import Windows
@@ -28,6 +29,11 @@ def tiny_lm(family: str = "llama", **options: Any) -> Model:
     return Model(tiny_model(family, **options), tiny_tokenizer(), name=f"tiny {family}")
 
 
+def trusted(folder: Path, **options: object) -> PreTrainedModel:
+    """What plain Transformers loads from a folder whose code it may run; needs the fixture ``modules``."""
+    return AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=True, **options).eval()
+
+
 def tiny_windows(count: int = 6, length: int = 16, *, folds: int = 3, seed: int = 1) -> Windows:
     """Random windows dealt to folds in order."""
     ids = tiny_ids(count, length, seed=seed)
@@ -44,3 +50,37 @@ def generated(hf: PreTrainedModel, ids: torch.Tensor, *, padding: int) -> torch.
         padded, attention_mask=mask, max_new_tokens=3, do_sample=False, eos_token_id=None, pad_token_id=0
     )
     return made[:, padding + length :]
+
+
+@torch.no_grad()
+def check_generation(
+    hf: PreTrainedModel, ids: torch.Tensor, tolerance: float, *, padding: int = 4, **options: Any
+) -> None:
+    """Three greedy tokens by ``generate``, one row padded and one row longer, against a pass over all tokens.
+
+    Args:
+        hf: The model.
+        ids: Token ids [2, T].
+        tolerance: Of the relative error of the logits.
+        padding: Tokens of padding before the first row, and more tokens before the second.
+        options: More arguments of ``generate``.
+    """
+    padded = torch.cat([torch.zeros(2, padding, dtype=torch.long), ids], dim=1)
+    padded[1, :padding] = tiny_ids(1, padding, seed=9)[0]
+    mask = torch.ones_like(padded)
+    mask[0, :padding] = 0
+    made = hf.generate(
+        padded,
+        attention_mask=mask,
+        max_new_tokens=3,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
+        output_logits=True,
+        return_dict_in_generate=True,
+        **options,
+    )
+    logits = torch.stack(made.logits, dim=1).float()
+    for row, tokens in enumerate((made.sequences[:1, padding:], made.sequences[1:])):
+        whole = hf(tokens, use_cache=False).logits[0, -4:-1].float()
+        assert float((logits[row] - whole).norm() / whole.norm()) < tolerance

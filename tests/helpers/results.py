@@ -26,17 +26,18 @@ from ghostlab.records import (
     Scores,
     SelectionInfo,
     SymmetrySplit,
-    TextInfo,
     TokenClass,
 )
 from ghostlab.results import RunResult
 from ghostlab.spec import RecoverySpec
+from ghostlab.windowrule import TextInfo
 
 CHANNELS, TILE, LAYERS, WINDOWS, LENGTH = 96, 2, 30, 16, 256
 _CUTS = {1: "20:25", 2: "10:12,20:25", 3: "4:5,10:12,20:25"}
 _NLL = {"original": 3.23, "pruned": 6.49}
 _PARAMETERS = CHANNELS * CHANNELS
 PROMPT = RunConfig.prompt
+MULTIPLIES = "The map multiplies the stream."
 
 
 def make_result(recoveries: Sequence[str] = ("ghost", "affine"), blocks: int = 1, seed: int = 0) -> RunResult:
@@ -157,6 +158,7 @@ def _run(rng: np.random.Generator, name: str, order: int, cut: Cut, windows: np.
         gap_closed=(_NLL["pruned"] - nll) / (_NLL["pruned"] - _NLL["original"]),
         blocks=reports,
         operators=fitted,
+        not_stock="" if name in {"drop", "mean_shift"} else MULTIPLIES,
     )
 
 

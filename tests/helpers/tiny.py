@@ -24,7 +24,12 @@ _COMMON: dict[str, Any] = {
     "eos_token_id": 2,
 }
 _HEADS_OF_8: dict[str, Any] = {"head_dim": 8}
-_WINDOWED: dict[str, Any] = {"head_dim": 8, "sliding_window": 16}
+_WINDOWED: dict[str, Any] = {
+    "head_dim": 8,
+    "sliding_window": 16,
+    "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * 2,
+}
+"""A period of 3: whichever block is cut, a list that is left as it was names the wrong kinds."""
 
 FAMILY_OPTIONS: dict[str, dict[str, Any]] = {
     "llama": {},
@@ -33,7 +38,7 @@ FAMILY_OPTIONS: dict[str, dict[str, Any]] = {
     "qwen3": _HEADS_OF_8,
     "gemma": _HEADS_OF_8,
     "gemma2": _WINDOWED,
-    "gemma3_text": {**_WINDOWED, "layer_types": ["sliding_attention", "full_attention"] * 3},
+    "gemma3_text": _WINDOWED,
     "phi": {},
     "phi3": {},
     "gpt2": {},

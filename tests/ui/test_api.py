@@ -70,7 +70,7 @@ def test_a_small_run_goes_to_its_end_with_real_figures(connect: Connect) -> None
         ({"drop": "3:6,5:8"}, "overlap"),
         ({"drop": "7:7"}, "Block 7:7 is empty"),
         ({"drop": "last five"}, "'last five' is not a block"),
-        ({"sequences": "many"}, "sequences is 'many'"),
+        ({"sequences": "many"}, "'Sequences' is 'many'"),
         ({"recover": ["ghost,rank=big"]}, "is no option of a recovery"),
         ({"ridge": "-1"}, "Ridge '-1' is not understood"),
     ],

@@ -17,8 +17,8 @@ PACKAGE = ROOT / "ghostlab"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 COMMON = {
-    "answers", "atlas", "checksum", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
-    "records", "resampling", "results", "settings", "spec", "windowrule", "zeroshot",
+    "answers", "atlas", "checks", "checksum", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
+    "records", "resampling", "results", "scoring", "settings", "spec", "windowrule", "zeroshot",
 }  # fmt: skip
 ROAD = [
     "model",
@@ -35,6 +35,7 @@ ROAD = [
     "assembly",
     "steps",
     "workbench",
+    "scouting",
     "probing",
     "exporting",
     "answering",

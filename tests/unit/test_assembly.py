@@ -75,7 +75,7 @@ def report_of(fitted: Fit, calib: Calibration, held_out: Activations, order: Fit
     variants = {"original": model, "pruned": apply(model, CUT), fitted.label: apply(model, CUT, fitted)}
     config = RunConfig(drop=str(CUT), recover=(fitted.spec,), order=order)
     measured = measure(config, variants, [fitted], held_out, SILENT)
-    return recovery_run(fitted, 0, calib, measured).operators[1]
+    return recovery_run(fitted, 0, calib, measured, variants[fitted.label]).operators[1]
 
 
 @pytest.mark.parametrize(("text", "order"), WAYS)

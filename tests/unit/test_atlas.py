@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.linalg import solve_continuous_lyapunov
 from ghostlab.analysis import band
 from ghostlab.analysis.atlas import KL_WINDOWS, survey
 from ghostlab.analysis.band import take_census
+from ghostlab.assembly import selection_info
 from ghostlab.atlas import Atlas, AtlasBlock, parse_lengths
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.solve import RELATIVE_RIDGES
@@ -23,7 +25,9 @@ from ghostlab.errors import Cancelled, ConfigError, CutError, ResultError
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.standin import StandIn
 from ghostlab.progress import SILENT, CancelToken, Progress
+from ghostlab.pruning.selection import score as scores_of
 from ghostlab.pruning.split_fit import split_fit
+from ghostlab.scoring import from_atlas
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH
 
@@ -207,3 +211,15 @@ def test_lengths_are_read(text: str, lengths: tuple[int, ...]) -> None:
 def test_what_are_no_lengths_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="1-10"):
         parse_lengths(text)
+
+
+@pytest.mark.parametrize("criterion", ["streamline", "shortgpt", "angular", "angular,convention=last"])
+def test_an_atlas_tells_the_scores_of_criteria_of_similarity(criterion: str) -> None:
+    calib, config = calibration(), RunConfig(drop=None, select=criterion, count=2)
+    surveyed = survey(calib, LENGTHS).blocks
+    atlas = Atlas(RunConfig(), "tiny", DEPTH, 0, 0, 0, surveyed, 0.0, {})
+    told = from_atlas(atlas, config)
+    computed = selection_info(criterion, scores_of(calib, criterion, 2))
+    assert told is not None
+    assert told.scores == pytest.approx(computed.scores, abs=1e-12)
+    assert replace(told, scores=computed.scores) == computed

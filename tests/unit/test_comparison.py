@@ -45,8 +45,8 @@ def test_exchanging_the_sides_negates_everything_exactly(seed: int) -> None:
 
 def test_every_figure_of_two_sides_is_exchanged_exactly() -> None:
     result = make_result()
-    pruned, ghost, affine = sides(result)
-    assert [side.name for side in (pruned, ghost, affine)] == ["pruned", "ghost", "affine"]
+    pruned, ghost, affine, original = sides(result)
+    assert [side.name for side in sides(result)] == ["pruned", "ghost", "affine", "original"]
     for forth, back in zip(differences(ghost, affine), differences(affine, ghost), strict=True):
         assert (forth.one, forth.other) == (back.other, back.one)
         for ours, theirs in ((forth.difference, back.difference), (forth.low, back.high)):
@@ -68,6 +68,15 @@ def test_every_figure_of_two_sides_is_exchanged_exactly() -> None:
     assert rows["Explained (fitted on)"].difference is None
     assert rows["Parameters added"].difference == result.runs[0].parameters_added
 
+    whole = {row.figure: row for row in differences(ghost, original)}
+    found = difference(ghost.run.window_nll, result.baseline.original.window_nll)
+    nats = whole["Nats per token"]
+    assert (nats.difference, nats.low, nats.high) == pytest.approx((found.value, found.low, found.high))
+    assert whole["Gap closed"].other == 1.0
+    kl = difference(ghost.run.agreement.window_kl, [0.0] * len(result.baseline.original.window_nll))
+    assert whole["KL to the original"].low == pytest.approx(kl.low)
+    assert whole["Layers dropped"].other == whole["Parameters dropped"].other == 0
+
 
 def test_only_the_same_model_on_the_same_windows_is_paired() -> None:
     one = make_result()
@@ -78,7 +87,9 @@ def test_only_the_same_model_on_the_same_windows_is_paired() -> None:
     assert not same_windows(one, other), "the same text by name and length, other windows"
     assert not same_windows(one, _original(one, rounded[:-1]))
     assert not same_windows(one, replace(one, model=replace(one.model, name="other")))
-    assert not same_windows(*[_original(one, [])] * 2)
+    unkept = _original(one, [])
+    assert not same_windows(unkept, unkept)
+    assert "original" not in [side.name for side in sides(unkept)], "nothing can be paired with it"
     rows = differences(sides(one)[1], sides(other)[1])
     assert all(row.low is None for row in rows)
     assert rows[0].difference == one.runs[0].perplexity.value - other.runs[0].perplexity.value
@@ -94,7 +105,7 @@ def test_a_result_compares_by_label_and_names_those_it_has() -> None:
     rows = compare(result, make_result(blocks=2), "ghost", "pruned")
     assert {row.figure: row.difference for row in rows}["Layers dropped"] == -2
     with pytest.raises(
-        ResultError, match=r"'magic' is no recovery of this run\. There are pruned, ghost, affine"
+        ResultError, match=r"'magic' is no recovery of this run\. There are pruned, ghost, affine, original"
     ):
         compare(result, result, "magic", "ghost")
 
@@ -102,8 +113,8 @@ def test_a_result_compares_by_label_and_names_those_it_has() -> None:
 def test_the_table_holds_numbers_that_sort_as_numbers() -> None:
     result = make_result()
     frame = table([("first", side) for side in sides(result)])
-    assert list(frame["no"]) == [1, 2, 3]
-    assert list(frame.sort_values("perplexity")["recovery"]) == ["ghost", "affine", "pruned"]
+    assert list(frame["no"]) == [1, 2, 3, 4]
+    assert list(frame.sort_values("perplexity")["recovery"]) == ["original", "ghost", "affine", "pruned"]
     assert all(frame[name].dtype.kind in "fi" for name in frame.columns[5:12])
     assert frame["gap_closed"][1] == result.runs[0].gap_closed
 

@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 import pytest
 
 from ghostlab.cli.options import build_config
-from ghostlab.config import RunConfig, help_of
+from ghostlab.config import RunConfig, help_of, label_of
 from ghostlab.errors import ConfigError, CutError
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import RecoverySpec
@@ -59,49 +59,69 @@ def test_values_arrive_as_text_from_links_and_unknown_parameters_are_left_alone(
     assert (config.sequences, config.temperature, config.rank, config.prompt) == (32, 0.5, None, "")
 
 
+def test_all_held_out_sequences_are_zero_in_a_file_and_a_word_in_a_command() -> None:
+    config = RunConfig.from_query("held_out=all")
+    assert config.held_out == 0
+    config.check()
+    assert config.to_dict()["held_out"] == 0
+    assert "--held-out all" in config.to_command()
+    assert config.to_query() == "held_out=all"
+    assert RunConfig.from_dict({"held_out": "24"}).held_out == 24
+    with pytest.raises(ConfigError, match="'Held-out' is 'every'"):
+        RunConfig.from_dict({"held_out": "every"})
+
+
 def test_naming_a_criterion_replaces_the_default_blocks() -> None:
     assert RunConfig.from_dict({"select": "shortgpt"}).drop is None
     both = RunConfig.from_dict({"select": "shortgpt", "drop": "1:2"})
-    with pytest.raises(ConfigError, match="--drop and --select"):
+    with pytest.raises(ConfigError, match="Either 'Blocks to drop' or 'Criterion'"):
         both.check()
 
 
 @pytest.mark.parametrize(
-    ("values", "named"),
+    ("values", "says"),
     [
-        ({"sequences": "many"}, "sequences"),
-        ({"sequences": 1.5}, "sequences"),
-        ({"bos": "sometimes"}, "bos"),
-        ({"dtype": "int8"}, "dtype"),
-        ({"prompt": None}, "prompt"),
-        ({"recover": 5}, "recover"),
-        ({"recover": [5]}, "recover"),
-        ({"recover": {"ghost": 1}}, "recover"),
+        ({"sequences": "many"}, "'Sequences' is 'many'. Give a whole number, for example 64."),
+        ({"sequences": 1.5}, "'Sequences' is 1.5. Give a whole number, for example 64."),
+        ({"temperature": "hot"}, "'Temperature' is 'hot'. Give a number, for example 0.0."),
+        ({"rank": "x" * 99}, f"'Rank' is '{'x' * 59}\N{HORIZONTAL ELLIPSIS}. Give a whole number."),
+        ({"bos": "sometimes"}, "'Start token' is 'sometimes'. Choose from: auto, always, never."),
+        ({"dtype": "int8"}, "'Weights' is 'int8'. Choose from: auto, float32, bfloat16, float16."),
+        ({"text": None}, "'Text' is empty. Write text, for example 'wikipedia'."),
+        ({"drop": 5}, "'Blocks to drop' is 5. Write text, for example '20:25'."),
+        ({"recover": 5}, "'Recoveries' is 5. Give a list, for example of ghost,rank=64."),
+        ({"recover": [5]}, "'Recoveries' is [5]."),
+        ({"recover": {"ghost": 1}}, "'Recoveries' is {'ghost': 1}."),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_by_name(values: dict[str, object], named: str) -> None:
-    with pytest.raises(ConfigError, match=named):
+def test_a_value_of_the_wrong_kind_is_refused_in_a_sentence(values: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
         RunConfig.from_dict(values)
+    assert says in str(caught.value)
+    assert caught.value.setting in values
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"sequences": 0}, "sequences is 0. It must be at least 1."),
+        ({"sequences": 0}, "'Sequences' is 0. It must be at least 1."),
         ({"length": 7}, "at least 8"),
-        ({"held_out": 0}, "held_out"),
-        ({"count": 0}, "count"),
-        ({"new_tokens": -1}, "new_tokens"),
-        ({"batch": 0}, "batch"),
-        ({"seed": -1}, "seed"),
-        ({"seed": 2**32}, "seed"),
-        ({"temperature": -0.1}, "temperature"),
-        ({"temperature": float("nan")}, "temperature"),
-        ({"temperature": float("inf")}, "temperature"),
-        ({"top_p": 0.0}, "top_p"),
-        ({"top_p": 1.01}, "top_p"),
-        ({"top_p": float("nan")}, "top_p"),
-        ({"drop": None}, "--drop and --select"),
+        ({"held_out": -1}, "'Held-out' is -1"),
+        ({"count": 0}, "'How many layers' is 0"),
+        ({"new_tokens": -1}, "'New tokens' is -1"),
+        ({"batch": 0}, "Batch"),
+        ({"seed": -1}, "Seed"),
+        ({"seed": 2**32}, "Seed"),
+        ({"temperature": -0.1}, "Temperature"),
+        ({"temperature": float("nan")}, "Temperature"),
+        ({"temperature": float("inf")}, "Temperature"),
+        ({"top_p": 0.0}, "Top p"),
+        ({"top_p": 1.01}, "Top p"),
+        ({"top_p": float("nan")}, "Top p"),
+        ({"prompt": " "}, "'Prompt' is empty. Write a few words to continue, or set 'New tokens' to 0."),
+        ({"model": ""}, "'Model' is empty. Give one, for example embedded."),
+        ({"text": " "}, "'Text' is empty. Give one, for example wikipedia."),
+        ({"drop": None}, "Either 'Blocks to drop' or 'Criterion'"),
         ({"ridge": "-1"}, "Ridge '-1'"),
         ({"ridge": "abs:inf"}, "Ridge"),
         ({"rank": 0}, "Rank 0 of ghost"),
@@ -132,7 +152,9 @@ def test_host_limits_are_checked_only_against_a_host() -> None:
     with pytest.raises(ConfigError, match="This host fits 8 in a run"):
         RunConfig(recover=ranks).check(public)
     for name in ("text", "held_out_text", "prompt"):
-        with pytest.raises(ConfigError, match=f"{name} is too long"):
+        with pytest.raises(
+            ConfigError, match=f"'{label_of(name)}' is too long: 1.2 MB. This host takes up to 1 MB"
+        ):
             replace(RunConfig(), **{name: "paste:" + "\N{SNOWMAN}" * 400_000}).check(public)
     RunConfig().check(public)
 

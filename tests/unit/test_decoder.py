@@ -154,6 +154,15 @@ def test_trace_stops_after_the_last_boundary() -> None:
     assert all(not b._forward_pre_hooks for b in Decoder(model).blocks), "hooks must be removed"
 
 
+def test_lists_inside_the_blocks_are_not_taken_for_the_stack() -> None:
+    model = tiny_model("stablelm", qk_layernorm=True)  # holds a norm for each of its 4 heads
+    cut_model = variant(model, "1:3", recovered=False)
+    assert Decoder(cut_model).layout.blocks == "model.layers"
+    ids = tiny_ids()
+    expected = by_hand(model, ids, "1:3", recovered=False)
+    torch.testing.assert_close(cut_model(ids, use_cache=False).logits, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_position_dependent_blocks_are_refused() -> None:
     with pytest.raises(UnsupportedModelError, match="position"):
         Decoder(tiny_model("gpt2", scale_attn_by_inverse_layer_idx=True))

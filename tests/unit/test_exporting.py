@@ -16,6 +16,7 @@ import ghostlab as gl
 from ghostlab.cli import main
 from ghostlab.errors import ConfigError, ResultError, StockError
 from ghostlab.lab import Lab
+from ghostlab.model.card import model_card
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.results import RunResult
@@ -24,7 +25,7 @@ from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import tiny_ids
 
 pytestmark = pytest.mark.unit
-RECOVERIES = ("ghost", "mean_shift", "replaceme_ls", "ghost,rank=4", "drop")
+RECOVERIES = ("ghost", "mean_shift", "replaceme_ls", "ghost,rank=4", "drop", "scalar")
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +72,32 @@ def test_a_recovered_folder_is_the_model_of_the_run(
         f"{run.gap_closed:.1%}",
         f"{run.kl.value:.4g}",
         "base_model: org/tiny",
+        "4 windows of 32 tokens from shuffled sections of its documents; no start token",
+        "not with published tables",
     ):
         assert said in card
     assert f"```sh\n{result.config.to_command()}\n```" in card
     assert yaml.safe_load(card.split("---")[1])["tags"] == ["ghostlab", "pruned"]
 
 
-@pytest.mark.parametrize("label", ["mean_shift", "replaceme_ls", "drop", "pruned"])
+@pytest.mark.parametrize(
+    ("source", "base", "licence"),
+    [
+        ("embedded", "HuggingFaceTB/SmolLM2-135M-Instruct", "apache-2.0"),
+        ("meta-llama/Llama-3.2-1B", "meta-llama/Llama-3.2-1B", "llama3.2"),
+        ("org/tiny", "org/tiny", None),
+        ("./models/mine", None, None),
+    ],
+)
+def test_a_card_names_the_model_of_the_hub_that_it_is_made_of(
+    model: Model, result: RunResult, source: str, base: str | None, licence: str | None
+) -> None:
+    asked = replace(result, config=replace(result.config, model=source))
+    told = yaml.safe_load(model_card(model, result=asked).split("---")[1])
+    assert (told.get("base_model"), told.get("license")) == (base, licence)
+
+
+@pytest.mark.parametrize("label", ["mean_shift", "scalar", "replaceme_ls", "drop", "pruned"])
 def test_a_stock_folder_needs_nothing(
     lab: Lab, model: Model, result: RunResult, label: str, tmp_path: Path
 ) -> None:
@@ -99,6 +119,7 @@ def test_what_cannot_be_stock_says_why(lab: Lab, result: RunResult, tmp_path: Pa
         lab.export(result, "ghost, rank 4", tmp_path / "out", form="stock")
     assert caught.value.message == reason
     assert not (tmp_path / "out").exists()
+    assert [run.not_stock for run in result.runs] == [reason, "", "", reason, "", ""], "the run says so too"
 
 
 def test_mergekit_gets_the_kept_ranges(lab: Lab, result: RunResult, tmp_path: Path) -> None:
@@ -122,6 +143,22 @@ def test_the_embedded_model_is_named_as_mergekit_can_find_it(
     with pytest.raises(ConfigError, match=r"does not read 'some\.gguf'"):
         export("some.gguf")
     assert "HuggingFaceTB/SmolLM2-135M-Instruct" in (export("embedded") / "mergekit.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("family", "lists"),
+    [("llama", ""), ("smollm3", "no_rope_layers and layer_types"), ("qwen2", "layer_types")],
+)
+def test_mergekit_users_are_told_of_lists_that_it_leaves_as_they_are(
+    result: RunResult, family: str, lists: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = replace(result, model=replace(result.model, family=family)).save(tmp_path / "result")
+    assert main(["export", "--result", str(saved), "--mergekit", "--out", str(tmp_path / "recipe")]) == 0
+    text = (tmp_path / "recipe" / "mergekit.yaml").read_text()
+    assert yaml.safe_load(text)["merge_method"] == "passthrough"
+    for told in (text, capsys.readouterr().out):
+        assert (f"mergekit may leave {lists} in config.json" in told) == bool(lists)
+        assert ("--stock" in told) == bool(lists)
 
 
 def test_labels_that_are_none_are_refused(lab: Lab, result: RunResult, tmp_path: Path) -> None:

@@ -1,17 +1,19 @@
 """Every family: wherever the block, whatever stands in for it, in both precisions, cached and padded.
 
 One matrix, family x {first, middle, last block} x operator x precision; in it one thing is checked: tokens
-generated with a cache, behind padding on the left, have the logits of one plain forward pass over the whole.
-What a variant computes is checked against blocks run by hand in ``test_decoder.py``.
+generated with a cache, behind padding on the left and past the windows of attention, have the logits of one
+plain forward pass over the whole. That pass is checked, for a plain drop, against blocks run by hand; more of that
+is in ``test_decoder.py``.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 
 import pytest
 import torch
-from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForSeq2SeqLM, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 import ghostlab as gl
 from ghostlab.calibration.calibrate import Calibration
@@ -22,15 +24,18 @@ from ghostlab.model.lm import Model
 from ghostlab.recovery.fitting import Fit
 from ghostlab.recovery.registry import METHODS
 from ghostlab.spec import RecoverySpec
-from tests.helpers.lm import tiny_lm, tiny_windows
+from tests.helpers.lm import check_generation, tiny_lm, tiny_windows
 from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
+from tests.unit.test_decoder import by_hand
 
 pytestmark = pytest.mark.unit
-IDS = tiny_ids(2, 7)
-PADDING = 4
-BLOCKS = {"first": "0:2", "middle": "2:4", "last": "4:6"}
+IDS = tiny_ids(2, 24)
+BLOCKS = {"first": "0:1", "middle": "2:3", "last": "3:6"}
 OPERATORS = ("drop", "ghost_sink", "refit_layer,first=offset", "replaceme_ls")
 NORMED = {"gemma2", "gemma3_text", "olmo2"}
+OTHERS = sorted(set(METHODS) - {RecoverySpec.parse(name).method for name in OPERATORS})
+"""Each block of each family gets one of these too, in rotation."""
+
 REWRITES = {"replaceme_ls", "replaceme_cosine", "refit_layer", "ghost_layer"}
 """Methods that give a layer new weights."""
 
@@ -51,7 +56,7 @@ def calibration(family: str) -> Calibration:
 def fit(family: str, cut: gl.Cut, method: str) -> Fit | None:
     """The recovery; ``None`` where it is impossible, if the reason given is the right one."""
     name = method.partition(",")[0]
-    if name == "replaceme_ls" and cut.blocks[0].start == 0:
+    if name in {"replaceme_ls", "replaceme_cosine"} and cut.blocks[0].start == 0:
         with pytest.raises(ConfigError, match="none precedes"):
             gl.fit(calibration(family), cut, method)
         return None
@@ -62,26 +67,15 @@ def fit(family: str, cut: gl.Cut, method: str) -> Fit | None:
     return gl.fit(calibration(family), cut, RecoverySpec.parse(method))
 
 
-def check_generation(hf: PreTrainedModel, tolerance: float) -> None:
-    """Three greedy tokens by ``generate``, one row padded and one row longer, against a pass over all tokens."""
-    padded = torch.cat([torch.zeros(2, PADDING, dtype=torch.long), IDS], dim=1)
-    padded[1, :PADDING] = tiny_ids(1, PADDING, seed=9)[0]
-    mask = torch.ones_like(padded)
-    mask[0, :PADDING] = 0
-    made = hf.generate(
-        padded,
-        attention_mask=mask,
-        max_new_tokens=3,
-        do_sample=False,
-        eos_token_id=None,
-        pad_token_id=0,
-        output_logits=True,
-        return_dict_in_generate=True,
-    )
-    logits = torch.stack(made.logits, dim=1).float()
-    for row, tokens in enumerate((made.sequences[:1, PADDING:], made.sequences[1:])):
-        whole = hf(tokens, use_cache=False).logits[0, -4:-1].float()
-        assert float((logits[row] - whole).norm() / whole.norm()) < tolerance
+def other(family: str, where: str, dtype: torch.dtype) -> list[str]:
+    """The operator that comes on top in this cell, if one does."""
+    cell = sorted(FAMILY_OPTIONS).index(family) * len(BLOCKS) + list(BLOCKS).index(where)
+    return [with_options(OTHERS[cell % len(OTHERS)])] if dtype == torch.float32 else []
+
+
+def with_options(name: str) -> str:
+    """The operator, with as little to do as it can have."""
+    return f"{name},epochs=2" if name == "replaceme_cosine" else name
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=["fp32", "bf16"])
@@ -90,31 +84,36 @@ def check_generation(hf: PreTrainedModel, tolerance: float) -> None:
 def test_cached_and_padded_equals_plain(family: str, where: str, dtype: torch.dtype) -> None:
     cut = gl.parse_cut(BLOCKS[where])
     seen = []
-    for method in OPERATORS:
+    for method in (*OPERATORS, *other(family, where, dtype)):
         fitted = fit(family, cut, method)
         if fitted is not None:
             hf = gl.apply(model(family, dtype), cut, fitted).hf
-            check_generation(hf, TOLERANCE[dtype])
+            check_generation(hf, IDS, TOLERANCE[dtype])
             seen.append(hf(IDS, use_cache=False).logits)
     assert all(torch.isfinite(logits).all() for logits in seen)
     assert not any(torch.equal(logits, seen[0]) for logits in seen[1:]), "a recovery must change something"
+    if dtype == torch.float32:
+        expected = by_hand(model(family, dtype).hf, IDS, BLOCKS[where], recovered=False)
+        torch.testing.assert_close(seen[0], expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2"])
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_recovery_runs(name: str, family: str) -> None:
     cut = gl.parse_cut("1:3,5:6")
-    fitted = fit(family, cut, "replaceme_cosine,epochs=2" if name == "replaceme_cosine" else name)
+    fitted = fit(family, cut, with_options(name))
     if fitted is not None:
         original = model(family, torch.float32)
         recovered, pruned = gl.apply(original, cut, fitted).hf, gl.apply(original, cut).hf
-        check_generation(recovered, TOLERANCE[torch.float32])
+        check_generation(recovered, IDS, TOLERANCE[torch.float32])
         same = torch.equal(recovered(IDS, use_cache=False).logits, pruned(IDS, use_cache=False).logits)
         assert same == (name == "drop"), "a recovery must change something"
 
 
-def test_every_listed_family_is_tested() -> None:
+def test_every_listed_family_is_tested_and_every_operator_comes_round() -> None:
     assert set(FAMILY_OPTIONS) == set(FAMILIES)
+    cells = product(FAMILY_OPTIONS, BLOCKS, TOLERANCE)
+    assert {RecoverySpec.parse(name).method for cell in cells for name in other(*cell)} == set(OTHERS)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from ghostlab.generations import Generation
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
+from ghostlab.results import RunResult
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.helpers.tokenizers import tiny_tokenizer
@@ -304,3 +306,12 @@ def test_depths_are_what_the_tests_above_assume() -> None:
     assert depths == {
         "original": DEPTH, "pruned": 4, "map": 4, "tail": 3, "start": 4, "kept": 5, "edited": 4,
     }  # fmt: skip
+
+
+def test_the_stored_example_says_where_each_continuation_leaves_the_original() -> None:
+    result = RunResult.load(Path(__file__).parents[2] / "assets" / "examples" / "default")
+    made = [*result.generations, *(p.generation for p in result.probes if p.generation is not None)]
+    assert len(made) > 3
+    for generation in made:
+        others = [place for place, token in enumerate(generation.written) if token.instead]
+        assert generation.leaves == (others[0] if others else None), generation.variant

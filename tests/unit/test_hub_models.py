@@ -1,24 +1,32 @@
 """Models of the hub, fetched by the real client from a server of ours."""
 
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from huggingface_hub import constants
 
+from ghostlab.config import RunConfig
 from ghostlab.errors import (
     Cancelled,
+    CutError,
     GatedModelError,
     MemoryLimitError,
     ModelError,
     ModelNotFoundError,
     RemoteCodeError,
+    UnsupportedModelError,
 )
+from ghostlab.model import hub as hub_module
 from ghostlab.model import load as load_module
 from ghostlab.model.load import load_model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.settings import Settings
+from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.ui import picker, registry
 from tests.helpers.fake_hub import fake_hub
 from tests.helpers.folders import change_config, save_folder
 
@@ -29,18 +37,27 @@ CPU = Settings(device="cpu")
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """A hub with a good, a gated, a coded and a pickled model; yields what was asked of it."""
+    """A hub with a good, a gated, a coded, a pickled and an unsupported model; yields what was asked of it."""
     good = save_folder(tmp_path / "good")
     (good / "pytorch_model.bin").write_bytes(b"never fetched")
     coded = save_folder(tmp_path / "coded")
     change_config(coded, model_type="evil", auto_map={"AutoModelForCausalLM": "x.Evil"})
     pickled = save_folder(tmp_path / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    empty, huge = tmp_path / "empty", tmp_path / "huge"
+    for folder in (empty, huge):
+        folder.mkdir()
+    (huge / "config.json").write_bytes(b" " * (hub_module.MOST_CONFIG_BYTES + 1))
+    mixed = save_folder(tmp_path / "mixed")
+    change_config(mixed, model_type="mixtral", num_local_experts=2)
     repos: dict[str, Path | str] = {
+        "org/mixed": mixed,
         "org/good": good,
         "org/coded": coded,
         "org/pickled": pickled,
         "org/gated": "GatedRepo",
+        "org/empty": empty,
+        "org/huge": huge,
     }
     with fake_hub(repos) as (address, requested):
         _point_to(address, tmp_path / "cache", monkeypatch)
@@ -83,6 +100,13 @@ def test_the_reasons_why_a_hub_model_is_refused(hub: list[str]) -> None:
         load_model("org/pickled", settings=CPU)
 
 
+def test_a_family_is_refused_before_weights_are_fetched(hub: list[str]) -> None:
+    with pytest.raises(UnsupportedModelError, match="mixture of experts"):
+        load_model("org/mixed", settings=CPU)
+    assert any("config.json" in path for path in hub)
+    assert not any("safetensors" in path for path in hub)
+
+
 def test_without_network_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _point_to("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
     with pytest.raises(ModelNotFoundError, match="cannot be reached"):
@@ -121,3 +145,62 @@ def test_a_folder_of_the_same_name_is_not_taken_for_a_hub_model_in_public(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelNotFoundError, match="no model 'org/private'"):
         load_model("org/private", settings=public)
+
+
+def drawn(model: str, settings: Settings, revision: str | None = None) -> list[dict[str, Any]]:
+    return [html.props for html in picker.look(model, revision, settings)]
+
+
+def test_the_layers_of_a_model_are_drawn_from_its_configuration_alone(
+    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(cache=tmp_path / "ours")
+    looking, plain, counted = drawn("org/good", settings)
+    assert looking["note"] == "Looking org/good up on the hub\N{HORIZONTAL ELLIPSIS}"
+    assert plain["outline"]["layers"] == counted["outline"]["layers"] == len(counted["outline"]["blocks"]) > 1
+    assert hub
+    assert all(path.endswith("/resolve/main/config.json") for path in hub)
+    assert not (tmp_path / "cache").exists(), "the hub's own cache holds whole models"
+    asked = len(hub)
+    assert drawn("org/good", settings) == [plain, counted]
+    assert len(hub) == asked, "what was fetched once is not fetched again"
+    with pytest.raises(CutError, match="It has"):
+        registry.check_cut(RunConfig(model="org/good", drop="90:91"), settings)
+    _point_to("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
+    assert "once it has been loaded" in drawn("org/coded", settings)[-1]["note"]
+
+
+@pytest.mark.parametrize(
+    ("model", "revision", "sentence"),
+    [
+        ("org/gated", None, "org/gated is gated. Accept its licence"),
+        ("org/absent", None, "There is no model 'org/absent' on the hub"),
+        ("org/good", "nope", "org/good has no revision 'nope'"),
+        ("org/empty", None, "org/empty has no config.json"),
+        ("org/huge", None, "too large"),
+        ("org/coded", None, "org/coded (evil) runs only with code of its own"),
+    ],
+)
+@pytest.mark.usefixtures("hub")
+def test_why_no_layers_are_drawn_is_said(
+    model: str, revision: str | None, sentence: str, tmp_path: Path
+) -> None:
+    told = drawn(model, Settings(cache=tmp_path / "ours"), revision)[-1]
+    assert told["outline"] is None
+    assert sentence in told["note"]
+
+
+def test_the_hub_is_asked_only_where_it_may_be_and_no_longer_than_a_page_waits(
+    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = replace(PUBLIC_LIMITS, hub_models=False)
+    (told,) = drawn("org/good", Settings("public", tmp_path / "ours", limits=closed))
+    assert "fetches no models from the hub" in told["note"]
+    leave = threading.Event()
+    monkeypatch.setattr(hub_module, "_config", lambda *_: leave.wait(10))
+    assert hub_module.fetch_config("org/good", None, tmp_path / "ours", seconds=0.05) is None
+    leave.set()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "once it has been loaded" in drawn("org/good", Settings(cache=tmp_path / "ours"))[-1]["note"]
+    assert hub_module.fetch_config("org/good", None, tmp_path / "ours") is None
+    assert hub == []

@@ -176,6 +176,33 @@ def test_the_waiting_list_is_bounded() -> None:
     assert finish(store, ids[-1]).state == "done"
 
 
+def test_one_owner_cannot_take_all_places() -> None:
+    store: JobStore[str] = JobStore(each=1)
+    gate = Gate()
+    store.submit("run", "0", gate, owner="ann")
+    waiting = store.submit("run", "1", gate, owner="ann")
+    with pytest.raises(BusyError, match="1 of your runs"):
+        store.submit("run", "2", gate, owner="ann")
+    other = store.submit("run", "2", gate, owner="bob")
+    gate.leave.set()
+    assert finish(store, other).state == finish(store, waiting).state == "done"
+
+
+def test_a_job_that_takes_too_long_is_ended_and_what_it_kept_stays() -> None:
+    store: JobStore[str] = JobStore(seconds=0.05)
+
+    def endless(job: Job[str]) -> str:
+        job.keep("half")
+        steps = Progress(cancel=job.cancel)
+        while True:
+            steps.check()
+
+    view = finish(store, store.submit("run", "k", endless))
+    assert (view.state, view.result) == ("failed", "half")
+    assert view.error.startswith("It took longer than")
+    assert finish(store, store.submit("run", "next", lambda _: "whole")).state == "done"
+
+
 def test_old_results_are_forgotten_but_never_a_running_job() -> None:
     store: JobStore[str] = JobStore(kept=2)
     done = [store.submit("run", str(i), lambda _: "r") for i in range(2)]

@@ -365,11 +365,12 @@ def test_nan_never_breaks_a_figure(result):
 
 
 def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result):
-    pruned, ghost, affine = sides(result)
+    pruned, ghost, affine, original = sides(result)
     assert [trace.name for trace in pairs.bars(ghost, affine).data if trace.type == "bar"] == [
         "original", "pruned", "ghost", "affine",
     ]  # fmt: skip
     assert list(bars(pairs.bars(pruned, ghost))) == ["original", "pruned", "ghost"]
+    assert list(bars(pairs.bars(original, ghost))) == ["original", "pruned", "ghost"]
     other = sides(make_result(seed=3), "other")[1]
     assert list(bars(pairs.bars(ghost, other))) == [
         "original", "original for other: ghost", "pruned for ghost", "ghost",
@@ -382,9 +383,9 @@ def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result
 
 def test_two_sides_of_one_run_keep_the_colours_of_its_figures(result):
     """In either order; those of two runs are told apart by theirs."""
-    pruned, ghost, affine = sides(result)
+    pruned, ghost, affine, original = sides(result)
     own = {role.name: role.colour for role in (style.ORIGINAL, style.PRUNED, *style.roles(result.runs))}
-    for one, other in ((affine, ghost), (ghost, affine), (affine, pruned)):
+    for one, other in ((affine, ghost), (ghost, affine), (affine, pruned), (original, ghost)):
         for panel in pairs.panels(one, other):
             for trace in panel.figures[0].data:
                 line = trace.line.color if trace.type == "scatter" and trace.mode == "lines" else None

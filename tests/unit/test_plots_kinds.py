@@ -24,11 +24,11 @@ def test_bars_are_losses_with_intervals_the_right_way_round(result: RunResult) -
     assert [trace.name for trace in figure.data] == ["pruned", "ghost", "affine"]
     classes = result.runs[0].agreement.classes
     bars = figure.data[1]
-    assert list(bars.y) == [-kind.shift.value for kind in classes]
+    assert list(bars.x) == [-kind.shift.value for kind in classes]
     for number, kind in enumerate(classes):
-        top = bars.y[number] + bars.error_y.array[number]
+        top = bars.x[number] + bars.error_x.array[number]
         assert top == pytest.approx(-kind.shift.low), "the worst case is the upper end of a loss"
-    assert bars.x[1] == "digit<br>(90)"
+    assert bars.y[1] == "digit<br>(90)"
 
 
 def test_the_sentence_names_kinds_and_says_what_may_be_chance(result: RunResult) -> None:

@@ -51,6 +51,31 @@ def test_the_suggested_rank_is_the_lowest_within_the_noise(probed: RunResult) ->
     assert "No rank has been measured yet" in sentences.ranks(replace(probed, probes=[]), ghost)
 
 
+def test_a_rank_between_measured_ones_is_expected_between_their_figures(probed: RunResult) -> None:
+    ghost = probed.runs[0]
+    for rank, said in (
+        (16, "Measured: perplexity 90.0, KL 1.80."),
+        (23, "Between the ranks measured beside it: perplexity about 80.7, KL about"),
+        (CHANNELS, "As fitted, perplexity is"),
+    ):
+        assert sentences.rank_expected(probed, ghost, rank, "truncated_svd").startswith(said)
+    between = probes.forecast(probed, ghost, "truncated_svd", 23)
+    assert between is not None
+    part = np.log(23 / 16) / np.log(32 / 16)
+    assert between[0] == pytest.approx(90.0 ** (1 - part) * 73.0**part)
+    assert between[1] == pytest.approx((1 - part) * 1.8 + part * 1.46)
+    for result, rank in ((probed, 7), (make_result(), 16)):
+        assert sentences.rank_expected(result, ghost, rank, "truncated_svd") == ""
+
+
+def test_ranks_near_one_another_are_not_labelled(probed: RunResult) -> None:
+    ghost, window = probed.runs[0], probed.runs[0].window_nll
+    near = [make_probe(Alteration(rank=CHANNELS * part // 8), 75.0, window) for part in (5, 6, 7)]
+    figure = probes.ranks(replace(probed, probes=[*probed.probes, *near]), ghost)
+    assert len(figure.data[0].x) == 7
+    assert list(figure.layout.xaxis.tickvals) == [8, 16, 32, CHANNELS]
+
+
 def test_a_difference_is_sure_only_when_its_interval_is_clear_of_zero() -> None:
     base = np.zeros(16)
     assert probes.surely_worse(base + 0.01, base)
@@ -108,7 +133,7 @@ def test_a_rank_is_told_from_the_curve_between_its_points_too() -> None:
         truncated_svd=RankCurve([0, 10, 20, CHANNELS], [0.0, 0.2, 0.4, 0.6], [0.0, 0.3, 0.5, 0.7]),
     )
     assert sentences.rank_at(report, 15, "truncated_svd") == (
-        "Rank 15 by truncated SVD explains about 30 % of the gap (full rank 60 %) with 2,880 parameters, "
+        "Rank 15 by truncated SVD explains about 30 % of the gap (full rank 60 %; all held-out tokens) with 2,880 parameters, "
         "6,336 fewer than all of it."
     )
     assert "rank 20" in sentences.rank_at(report, 20, "truncated_svd").lower()
@@ -124,8 +149,8 @@ def test_directions_name_channels_and_tokens() -> None:
         "writes to 41 (60 %), 7 (10 %)<br>reads 7 (80 %), 3 (5.0 %)<br>moves most: ' light*house*', 'The'"
     )
     said = sentences.directions(report)
-    assert said.startswith("70 % of what the map does to the states is along one direction")
-    assert "the next holds 20 %. Of the 2 tokens that it moves farthest, 1 massive." in said
+    assert said.startswith("70 % of what the map does to calibration tokens is along one direction")
+    assert "the next holds 20 %. Of the 2 held-out tokens that it moves farthest, 1 massive." in said
     assert "not recorded" in sentences.directions(replace(report, directions=[]))
 
 

@@ -6,10 +6,14 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from ghostlab.comparison import sides
+from ghostlab.comparison import best_first
+from ghostlab.comparison import sides as compared
 from ghostlab.plots import formats, sentences
+from ghostlab.plots.formats import percent
+from ghostlab.plots.sentences import sides
 from ghostlab.records import Metric, RankCurve
 from tests.helpers.results import make_result, with_selection
 
@@ -153,7 +157,7 @@ def test_windows_count_the_wins():
 
 def test_a_difference_is_real_chance_or_cannot_be_told():
     result = make_result()
-    _, ghost, affine = sides(result)
+    _, ghost, affine, _ = compared(result)
     nll = ghost.run.window_nll
 
     def against(shifts):
@@ -170,10 +174,48 @@ def test_a_difference_is_real_chance_or_cannot_be_told():
     ):
         assert "that may be chance" in sentences.verdict(*ends)
     assert sentences.verdict(ghost, ghost) == "ghost and ghost score the same on every window."
-    other = sides(make_result(seed=3))[1]
+    other = compared(make_result(seed=3))[1]
     text = sentences.verdict(ghost, other)
     assert "not measured on the same windows" in text
     assert "but not the same ones" in text
+
+
+def test_sentences_on_two_sides_speak_of_both():
+    """With the figures of each, in their order; what plain dropping lacks is said by definition."""
+    pruned, ghost, affine, original = compared(make_result())
+    for one, other in ((ghost, affine), (affine, ghost), (pruned, ghost), (ghost, original)):
+        for told in (getattr(sides, name)(one, other) for name in sides.__all__):
+            assert one.name in told, told
+            assert other.name in told, told
+    shares = [percent(side.run.boundary.explained) for side in (ghost, affine)]
+    assert (
+        f"ghost restores {shares[0]} of what dropping takes away and affine {shares[1]};"
+        in sides.explained(ghost, affine)
+    )
+    assert "pruned leaves all of it and ghost" in sides.position_error(pruned, ghost)
+    assert sides.singular_values(pruned, ghost).endswith("with ghost; pruned has no fitted map.")
+    wins = np.less(ghost.run.boundary.channel_error, affine.run.boundary.channel_error).sum()
+    assert f"ghost leaves less in {wins} of 96 channels" in sides.channel_error(ghost, affine)
+    curve = RankCurve([1, 2, 4, 8], [0.1, 0.5, 0.68, 0.7], [0.1, 0.5, 0.7, 0.8])
+    operator = replace(ghost.run.operators[0], truncated_svd=curve)
+    steep = replace(ghost, run=replace(ghost.run, operators=[operator]))
+    assert "4 of 8 (68 % of the gap explained) with ghost" in sides.rank_curve(steep, affine)
+    elsewhere = replace(compared(make_result(seed=2))[1], name="other")
+    assert "of its original, other at" in sides.perplexity(ghost, elsewhere)
+
+
+def test_the_best_is_the_same_in_every_sentence():
+    """Fewest bits per byte, wherever it is asked; what is not finite is never the best."""
+    result = make_result()
+    first, second = result.runs
+    lost = replace(first, label="lost", bits_per_byte=Metric(math.nan, math.nan, math.nan))
+    for runs in ([lost, first, second], [second, lost, first]):
+        assert [run.label for run in best_first(runs, lambda run: run)] == ["ghost", "affine"]
+        shown = replace(result, runs=runs)
+        assert "; ghost brings it back to" in sentences.perplexity(shown)
+        assert "; ghost leaves" in sentences.by_position(shown)
+        assert sentences.window_differences(shown).startswith("ghost needs")
+        assert "; ghost still loses most" in sentences.by_kind(shown)
 
 
 def test_windows_spread_from_easy_to_hard():
@@ -193,7 +235,7 @@ def test_boundary_sentences_compare_with_calibration_and_ordinary_tokens():
     )
     runs = [replace(run, boundary=replace(report, relative_error_ordinary=0.3))]
     assert sentences.explained(runs) == (
-        "ghost restores 62 % of what dropping takes away (55 % on ordinary tokens); "
+        "ghost restores 62 % of what dropping takes away from held-out tokens (55 % from ordinary ones); "
         "on the tokens that it was fitted on 8 points more."
     )
     assert "off by 20 % of its size, by 30 % on ordinary tokens" in sentences.relative_error(runs)
@@ -248,6 +290,12 @@ def test_symmetry_cost_in_points():
         split = replace(run.operators[0].split, explained=explained, explained_symmetric=symmetric)
         return sentences.symmetry_cost([replace(run, operators=[replace(run.operators[0], split=split)])])
 
+    for weight, apart, tokens in (
+        ("none", False, "all held-out tokens"),
+        ("relative", True, "held-out tokens behind the first, each relative to its size"),
+    ):
+        one = replace(run.operators[0], weight=weight, first_apart=apart)
+        assert f"of the gap explained ({tokens})" in sentences.symmetry_cost([replace(run, operators=[one])])
     assert "leaving the symmetric set is worth 8 points of explained gap: 62 % against 54 %" in told(
         0.62, 0.54
     )
@@ -265,7 +313,7 @@ def test_energy_split_warns_when_the_parts_cancel():
     )
     text = sentences.energy_split(replace(report, split=split))
     assert text.startswith(
-        "63 % of the map's weight energy is antisymmetric; on the data S and A together hold 43 "
+        "63 % of the map's weight energy is antisymmetric; on calibration tokens S and A together hold 43 "
     )
     assert "cancel" in text
 
@@ -286,7 +334,7 @@ def test_rank_curve_tells_the_least_sufficient_rank_and_overfitting():
     curve = RankCurve([0, 8, 32, 96], [0.0, 0.5, 0.60, 0.55], [0.0, 0.5, 0.7, 0.8])
     runs = [replace(run, operators=[replace(run.operators[0], truncated_svd=curve)])]
     assert sentences.rank_curve(runs) == (
-        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap; "
+        "Rank 32 of ghost (6,144 parameters) explains 60 % of the gap (all held-out tokens); "
         "the full rank, 96, explains 55 %, less than rank 32 with 60 %."
     )
 

@@ -6,23 +6,28 @@ import gzip
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from huggingface_hub import constants
 
-from ghostlab.errors import TextError
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError, TextError
 from ghostlab.evaluation.perplexity import perplexity
+from ghostlab.lab import Lab
 from ghostlab.model.lm import Model
+from ghostlab.progress import SILENT, Progress
+from ghostlab.results import RunResult
+from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import load_text
 from ghostlab.text.presets import PRESETS
 from ghostlab.text.windows import make_windows
 from tests.helpers.documents import DOCUMENTS
-from tests.helpers.fake_hub import fake_hub
+from tests.helpers.fake_hub import fake_data_hub
 from tests.helpers.tiny import tiny_model
 from tests.helpers.tokenizers import tiny_tokenizer
 
@@ -30,6 +35,7 @@ pytestmark = pytest.mark.unit
 
 SENTENCES = [f" {sentence.strip()} " for text in DOCUMENTS[:40] for sentence in text.split(". ") if sentence]
 LENGTH = 64
+FITTED = "paste:" + "\n\n".join(DOCUMENTS)
 PAGES = [" ".join(DOCUMENTS[i : i + 1 + i % 4]) for i in range(60)]
 
 
@@ -38,7 +44,7 @@ def lines(number: int) -> list[str]:
     rows: list[str] = []
     for article in range(3):
         rows += ["", f" = Article {number}.{article} = \n", ""]
-        rows += [f" {text} \n" for text in DOCUMENTS[10 * article : 10 * article + 4]]
+        rows += [f" {text} \n" for text in DOCUMENTS[80 * article : 80 * article + 80]]
         rows += [" = = A part = = \n", f" {DOCUMENTS[10 * article + 5]} é \n"]
     return rows
 
@@ -94,17 +100,7 @@ def requested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         "datasets/ptb-text-only/ptb_text_only@CONVERTED": treebank(root / "ptb"),
         "datasets/allenai/c4": c4(root / "c4"),
     }
-    with fake_hub(repos) as (address, asked), pytest.MonkeyPatch.context() as patch:
-        for place in (constants, datasets.config):
-            patch.setattr(place, "HF_HUB_OFFLINE", False)
-        patch.setattr(constants, "ENDPOINT", address)
-        patch.setattr(constants, "HF_HUB_CACHE", str(root / "cache"))
-        patch.setattr(datasets.config, "HF_ENDPOINT", address)
-        template = address + "/datasets/{repo_id}/resolve/{revision}/{path}"
-        patch.setattr(datasets.config, "HUB_DATASETS_URL", template)
-        template = address + "/{repo_id}/resolve/{revision}/{filename}"
-        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        patch.setenv("NO_PROXY", "127.0.0.1")
+    with fake_data_hub(repos, root / "cache") as asked:
         yield asked
 
 
@@ -199,6 +195,56 @@ def test_perplexity_over_all_windows_of_a_paper(requested: list[str]) -> None:
     nll = -logits.gather(-1, windows[:, 1:, None]).mean()
     found = perplexity(model, load_text("wikitext2").held_out, sequences=None, length=LENGTH)
     assert found.value == pytest.approx(float(nll.exp()), rel=1e-5)
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A lab whose only models are tiny ones that are named after their family, with a context of 2048."""
+    made = Lab(Settings())
+
+    def tiny(config: RunConfig, _: Progress) -> Model:
+        inner = tiny_model(config.model, vocab_size=400, max_position_embeddings=2048)
+        return Model(inner, tiny_tokenizer(adds_bos=True), name=config.model)
+
+    monkeypatch.setattr(made._bench, "model", tiny)
+    return made
+
+
+def test_a_run_on_all_windows_of_a_paper(requested: list[str], lab: Lab) -> None:
+    config = RunConfig(
+        model="llama",
+        text=FITTED,
+        held_out_text="wikitext2",
+        length=2048,
+        sequences=2,
+        held_out=0,
+        drop="2:4",
+        recover=(RecoverySpec("ghost_sink"),),
+        new_tokens=0,
+    )
+    result = RunResult.from_dict(lab.run(config).to_dict())
+    tokenizer = tiny_tokenizer(adds_bos=True)
+    ids = torch.tensor(tokenizer("\n\n".join(lines(2))).input_ids)
+    windows = ids[: len(ids) // 2048 * 2048].view(-1, 2048)
+    assert len(windows) > 1
+    assert result.text.held_out_tokens == windows.numel()
+    assert (result.text.cut_by.bos, result.text.calibration_bos) == ("start of the text",) * 2
+    model = lab._bench.model(config, SILENT)
+    with torch.no_grad():
+        nll = model.hf(windows, labels=windows).loss.double()
+    assert result.baseline.original.perplexity.value == pytest.approx(float(nll.exp()), rel=1e-4)
+    assert len(result.runs[0].position_nll) == 2047
+    assert not result.warnings
+    some = replace(config, held_out=1, length=64, model="gemma", recover=())
+    assert "Set bos to always" in lab.run(some).warnings[0]
+    assert not lab.run(replace(some, bos="always")).warnings
+
+
+def test_all_windows_stay_within_what_the_host_allows(requested: list[str], lab: Lab) -> None:
+    lab.settings = lab._bench.settings = Settings("public", limits=replace(PUBLIC_LIMITS, tokens=2000))
+    config = RunConfig(model="llama", text=FITTED, length=64, sequences=4, held_out=0, drop="2:4")
+    with pytest.raises(ConfigError, match=r"held-out sequences of 64 tokens.*this host allows 2,000"):
+        lab.run(config)
 
 
 def test_a_script_is_never_run(requested: list[str]) -> None:

@@ -139,3 +139,16 @@ def test_parts_add_up_and_the_bias_follows_the_part() -> None:
     assert half.first is not None
     torch.testing.assert_close(half.bias, fitted.bias / 2)
     assert half.first.tolist() == [0.5] * 6
+
+
+def test_blocks_are_scored_as_a_run_would_score_them_and_nothing_else_is_done(
+    lab: Lab, result: RunResult
+) -> None:
+    asked = replace(result.config, drop=None, select="shortgpt", count=2, recover=(), new_tokens=0)
+    assert lab.score(asked) == lab.run(asked).selection
+    with pytest.raises(ConfigError, match="No criterion is named"):
+        lab.score(result.config)
+    token = CancelToken()
+    token.cancel()
+    with pytest.raises(Cancelled):
+        lab.score(asked, cancel=token)

@@ -42,6 +42,10 @@ def test_all_candidates_are_listed_and_the_cut_has_the_count(name: str, calib: C
     assert str(found.cut) == info.chosen
 
 
+def test_no_two_criteria_are_described_alike() -> None:
+    assert len({entry.summary for entry in CRITERIA.values()}) == len(CRITERIA)
+
+
 @pytest.mark.parametrize("name", sorted(set(CRITERIA) - {"random", "reverse_order"}))
 def test_a_stop_takes_effect_within_a_batch(name: str) -> None:
     fresh = Calibration(tiny_lm(num_hidden_layers=DEEP), tiny_windows(), batch=1)

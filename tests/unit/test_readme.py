@@ -17,6 +17,8 @@ import ghostlab
 from ghostlab.cli import main
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
+from ghostlab.results import RunResult
+from tests.helpers.folders import save_folder, tiny_config
 from tests.helpers.lm import tiny_lm
 from tests.helpers.results import make_result
 
@@ -55,6 +57,36 @@ def test_lines_reach_the_lab(line: str, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.chdir(tmp_path)
     make_result().save(tmp_path / "result")
     assert main(shlex.split(line)[1:]) == _Reached.exit_code
+
+
+SMALL = {
+    "run": "--model tiny --sequences 4 --length 32 --held-out 3 --new-tokens 2",
+    "atlas": "--model tiny --sequences 4 --length 32",
+    "evaluate": "--limit 2",
+}
+"""What the model and the sizes of a line are replaced by, for it to take a second."""
+
+
+def test_the_shell_lines_of_the_readme_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One after the other, as somebody would type them who has a tiny model in a folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GHOSTLAB_CACHE", str(tmp_path / "cache"))
+    save_folder(tmp_path / "tiny", tiny_config(num_hidden_layers=26, hidden_size=64))
+    block = next(block for block in _blocks("sh") if "ghostlab run" in block)
+    lines = [line.split("#")[0].strip() for line in block.splitlines()]
+    assert {line.split()[1] for line in lines} > {"run", "evaluate", "export", "models", "methods", "doctor"}
+    for line in lines:
+        words = shlex.split(f"{line} {SMALL.get(line.split()[1], '')}")
+        fine = {0, 1} if words[1] == "doctor" else {0}  # 1: something that is not needed here is missing
+        assert main(words[1:]) in fine, f"{line}: {capsys.readouterr().err}"
+    recovered = ghostlab.load_recovered(tmp_path / "recovered")
+    assert (recovered.depth, list(map(str, recovered.standins))) == (21, ["20:25"])
+    stored = RunResult.load(tmp_path / "result")
+    assert [run.label for run in stored.runs] == ["ghost", "ghost_sink"]
+    assert {path.name for path in tmp_path.iterdir()} >= {"atlas.json", "result", "recovered"}
+    assert "arc_easy" in capsys.readouterr().out
 
 
 def test_there_are_run_lines_and_make_lines_to_check() -> None:

@@ -166,6 +166,22 @@ def test_dead_channels_are_left_alone(given: GivenData) -> None:
         assert matrix[3, 3].abs() < 1e-6
 
 
+@pytest.mark.parametrize("name", ["linearpatch", "hadamard_ls"])
+def test_a_rotated_channel_of_rounding_errors_is_left_alone(given: GivenData, name: str) -> None:
+    q, _ = rotation(WIDTH)
+    axis = q[:, 2].float()  # as LayerNorm takes the mean out of embeddings
+    given.given[1] -= (given.given[1] @ axis)[..., None] * axis
+    left = (given.given[1].double() @ q[:, 2]).abs()
+    assert 0 < left.max() < 1e-5, "there must be rounding errors to be misled by"
+    fitted = run(given, name)
+    assert fitted.details["empty_channels"] == [2]
+    matrix = fitted_map(fitted).matrix()
+    assert matrix.abs().max() < 10
+    assert (matrix @ q[:, 2]).abs().max() < 1e-6
+    others = torch.arange(WIDTH) != 2
+    assert ((q.T @ matrix @ q).diagonal()[others].abs() > 1e-4).all(), "no other channel is"
+
+
 @Weight
 def test_rotated_scaling_is_where_descent_ends(given: GivenData, weight: str) -> None:
     x, y, root = tokens(given, weight)

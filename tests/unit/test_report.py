@@ -16,7 +16,7 @@ from ghostlab.plots.blocks import FIGURES as FIGURES_OF_BLOCKS
 from ghostlab.plots.explained import FIGURES
 from ghostlab.probes import Alteration, Probe
 from tests.helpers.atlases import make_atlas
-from tests.helpers.results import make_result, with_selection
+from tests.helpers.results import MULTIPLIES, make_result, with_selection
 from tests.helpers.zeroshot import make_zero_shot
 
 pytestmark = pytest.mark.unit
@@ -40,6 +40,15 @@ def test_report_states_command_texts_warnings_and_versions(page):
         assert text in page
     assert "layers 10–11, 20–24 (7 of 30)" in page
     assert "streamline (mean cosine distance per token)" in page
+
+
+def test_report_says_which_recoveries_can_be_ordinary_checkpoints():
+    page = report.render(make_result(("ghost", "mean_shift", "affine")))
+    facts = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert facts["ghost, affine"] == f"no: {MULTIPLIES}"
+    assert facts["mean_shift"].startswith("ghostlab export --result result/ --method mean_shift --stock ")
+    old = replace(make_result(), runs=[replace(run, not_stock=None) for run in make_result().runs])
+    assert "Ordinary checkpoints" not in report.render(old)
 
 
 def test_report_table_has_every_variant_with_intervals(page):

@@ -44,10 +44,13 @@ def test_selection_survives(result: RunResult) -> None:
 def test_a_result_from_before_tokens_were_judged_is_read_as_what_it_was(result: RunResult) -> None:
     values = json.loads(json.dumps(result.to_dict()))
     del values["config"]["prompt_format"]
+    for run in values["runs"]:
+        del run["not_stock"]
     for made in values["generations"]:
         for name in ("first_seconds", "shared_blocks", "leaves", "prompt_format", "written"):
             del made[name]
     old = RunResult.from_dict(values)
+    assert {run.not_stock for run in old.runs} == {None}
     assert old.config.prompt_format == "raw", "prompts were continued as they stood"
     assert [made.text for made in old.generations] == [made.text for made in result.generations]
     first = old.generations[0]
@@ -95,18 +98,8 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         RunResult.load(tmp_path / "nowhere")
 
 
-def without_digest(folder: Path) -> None:
-    """As results were saved before they named their operators."""
-    values = json.loads((folder / RESULT_FILE).read_text())
-    del values["operators_sha256"]
-    (folder / RESULT_FILE).write_text(json.dumps(values))
-
-
-@pytest.mark.parametrize("old", [False, True])
-def test_damaged_operators_are_refused(result: RunResult, tmp_path: Path, old: bool) -> None:
+def test_damaged_operators_are_refused(result: RunResult, tmp_path: Path) -> None:
     result.save(tmp_path)
-    if old:
-        without_digest(tmp_path)
     (tmp_path / OPERATOR_FILE).write_bytes(b"not tensors")
     with pytest.raises(ResultError, match="damaged"):
         RunResult.load(tmp_path)
@@ -133,10 +126,15 @@ def test_operators_of_a_save_that_was_cut_short_are_refused(
     torch.testing.assert_close(RunResult.load(tmp_path).operators, later.operators, rtol=0, atol=0)
 
 
-def test_a_result_from_before_operators_were_named_is_read(result: RunResult, tmp_path: Path) -> None:
+def test_operators_need_a_checksum_in_the_result(result: RunResult, tmp_path: Path) -> None:
     result.save(tmp_path)
-    without_digest(tmp_path)
-    assert RunResult.load(tmp_path).operators.keys() == result.operators.keys()
+    values = json.loads((tmp_path / RESULT_FILE).read_text())
+    del values["operators_sha256"]
+    (tmp_path / RESULT_FILE).write_text(json.dumps(values))
+    with pytest.raises(ResultError, match="damaged, or of another run"):
+        RunResult.load(tmp_path)
+    (tmp_path / OPERATOR_FILE).unlink()
+    assert RunResult.load(tmp_path).operators == {}, "a result without operators needs none"
 
 
 def test_a_result_alone_is_read_without_its_operators(result: RunResult, tmp_path: Path) -> None:
@@ -152,4 +150,6 @@ def test_frame_has_one_row_per_variant_with_intervals(result: RunResult) -> None
     assert frame.loc["ghost", "perplexity"] == ghost.perplexity.value
     assert frame.loc["ghost", "perplexity_high"] == ghost.perplexity.high
     assert frame.loc["ghost", "explained"] == ghost.boundary.explained
-    assert frame["gap_closed"].isna().sum() == 2
+    for share in ("gap_closed", "explained", "explained_ordinary"):
+        assert list(frame[share][:2]) == [1.0, 0.0]
+    assert list(frame["parameters_added"][:2]) == [result.model.parameters_dropped, 0]

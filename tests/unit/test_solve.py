@@ -218,9 +218,8 @@ def test_weights_equal_repeating_tokens() -> None:
 def test_relative_weighting_minimises_the_relative_error() -> None:
     x, d = data(100)
     given = block_data(x, d, 2)
-    fitted = fit_linear(
-        given, RecoverySpec("ghost", ridge="0", options=(("weight", "relative"),)), bias=False
-    )
+    given.weighting = "relative"
+    fitted = fit_linear(given, RecoverySpec("ghost", ridge="0"), bias=False)
     w = (1 / (x + d).square().mean(-1)).sqrt()[:, None]
     expected = torch.linalg.lstsq(w * x, w * d).solution
     torch.testing.assert_close(fitted.standin.map.matrix(), expected, rtol=1e-4, atol=1e-5)

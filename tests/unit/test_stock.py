@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,9 +17,9 @@ from ghostlab.errors import StockError
 from ghostlab.model import stock
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.model.stock import stock_reason
+from ghostlab.model.stock import kind_reason, stock_reason
 from tests.helpers.lm import tiny_lm
-from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids, tiny_model
+from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 
 pytestmark = pytest.mark.unit
 DRAWN = torch.Generator().manual_seed(7)
@@ -117,7 +119,6 @@ def test_a_recovered_folder_can_be_turned_into_a_stock_one(tmp_path: Path) -> No
     [
         (StandIn(AffineMap(MATRIX)), stock.MATRIX),
         (StandIn(AffineMap(diagonal=SHIFT)), stock.MATRIX),
-        (StandIn(AffineMap(diagonal=torch.full((WIDTH,), 0.2))), stock.SCALAR),
         (StandIn(AffineMap(bias=SHIFT, first=SHIFT)), stock.FIRST),
         (StandIn(AffineMap(first=SHIFT), layer=2), stock.FIRST_OF_LAYER),
         (StandIn(AffineMap(MATRIX, bias=SHIFT), layer=2), stock.BESIDE),
@@ -128,8 +129,69 @@ def test_the_reason_names_what_is_in_the_way(standin: StandIn, reason: str) -> N
     assert stock_reason(variant) == reason
 
 
-def test_a_scalar_is_refused_because_norms_notice_it() -> None:
-    """Were the factor moved into all later weights, epsilons in the norms would still tell the difference."""
-    hf = tiny_model()
-    norm, state = hf.model.norm, 0.01 * torch.randn(4, WIDTH, generator=DRAWN)
-    assert not torch.allclose(norm(1.2 * state), norm(state), rtol=1e-4)
+def scaled(
+    family: str, cut: str, *factors: float, state: float = 100.0, bias: torch.Tensor | None = None
+) -> Model:
+    """A variant with a factor in the place of each block; ``state`` makes embeddings larger, as trained
+    models have them beside the epsilon of their norms."""
+    model = tiny_lm(family, tie_word_embeddings=False)
+    model.hf.get_input_embeddings().weight.mul_(state)
+    maps = [AffineMap(diagonal=torch.full((WIDTH,), factor - 1), bias=bias) for factor in factors]
+    found = gl.parse_cut(cut)
+    return model.without(found, dict(zip(found, map(StandIn, maps), strict=True)))
+
+
+@pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
+def test_factors_go_into_the_layers_behind(family: str, tmp_path: Path) -> None:
+    """Of a block in the middle and of the last one, before which only the final norm is left."""
+    variant = scaled(family, "1:2,3:4,5:6", 1.6, 0.7, 1.3)
+    before = variant.hf(tiny_ids()).logits
+    ignored = scaled(family, "1:2,3:4,5:6", 1.0, 1.0, 1.0).hf(tiny_ids()).logits
+    assert float((ignored - before).norm() / before.norm()) > 0.01, "the factors must matter"
+    assert stock_reason(variant) is None
+    check_stock(variant, tmp_path / "out")
+    assert torch.equal(variant.hf(tiny_ids()).logits, before), "the variant must not change"
+
+
+@pytest.mark.parametrize("family", ["gpt2", "granite"])
+def test_shifts_and_factors_of_several_blocks_compose(family: str, tmp_path: Path) -> None:
+    """A shift behind a factor is added to a smaller stream, by a layer whose projections are divided."""
+    for cut in ("1:2,3:4", "0:1,3:4"):
+        check_stock(scaled(family, cut, 1.6, 0.7, bias=SHIFT), tmp_path / cut[:1])
+
+
+def test_a_factor_is_refused_where_the_epsilon_of_norms_notices_it(tmp_path: Path) -> None:
+    variant = scaled("gpt2", "2:4", 1.5, state=1.0)
+    reason = stock_reason(variant)
+    assert reason is not None
+    assert kind_reason(variant) is None, "only a measurement can tell"
+    found = re.search(r"differ by (\S+) of their norm, and above 1e-05", reason)
+    assert found is not None
+    assert 1e-5 < float(found[1]) < 1e-2
+    with pytest.raises(StockError, match="Export it as a recovered model"):
+        variant.save_stock(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("factor", [-1.2, 0.0])
+def test_only_a_positive_factor_is_undone_by_norms(factor: float) -> None:
+    for reason_of in (kind_reason, stock_reason):
+        assert f"factor {factor:.3g} is not positive" in str(reason_of(scaled("llama", "2:4", factor)))
+
+
+@pytest.mark.parametrize(
+    ("family", "options", "words"),
+    [
+        ("bloom", {"apply_residual_connection_post_layernorm": True}, "which loses the factor"),
+        (
+            "opt",
+            {"word_embed_proj_dim": 16, "do_layer_norm_before": False},
+            "normalise the residual stream itself",
+        ),
+        ("opt", {"word_embed_proj_dim": 16, "_remove_final_layer_norm": True}, "no final norm"),
+    ],
+)
+def test_members_of_a_family_that_lose_a_factor(family: str, options: dict[str, Any], words: str) -> None:
+    map_ = AffineMap(diagonal=torch.full((WIDTH,), 0.2))
+    variant = tiny_lm(family, **options).without(gl.parse_cut("2:4"), {Block(2, 4): StandIn(map_)})
+    assert words in str(stock_reason(variant))

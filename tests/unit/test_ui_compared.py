@@ -18,13 +18,15 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
+from ghostlab.plots import sentences
+from ghostlab.records import Metric
 from ghostlab.settings import Limits, Settings
 from ghostlab.ui import handed, sharing
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.entries import MOST, entries
 from ghostlab.ui.outbox import Outbox
 from ghostlab.ui.service import Service
-from ghostlab.ui.tabs import compare
+from ghostlab.ui.tabs import compare, runs
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -53,13 +55,41 @@ def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compared) -> N
     assert [run["name"] for run in stored] == ["Example", "Run 1"]
     assert tab.add(stored, "") == stored, "the example is there already"
     table, gone, first, second, chosen, verdict, *_ = tab.show(stored, None, None)
-    assert list(table.data["No."]) == [1, 2, 3, 4, 5, 6]
+    assert list(table.data["No."]) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert table.data["Perplexity"].dtype.kind == "f"
     assert not gone.visible
     assert (first.value, second.value) == ("Example: ghost", "Example: affine")
     assert chosen.value == "Run 1"
     assert verdict.startswith("ghost needs")
     assert "not measured on the same windows" in tab.compare(stored, first.value, "Run 1: ghost")[0]
+
+
+def test_figures_stand_with_their_interval_and_the_model_where_there_are_several(tab: Compared) -> None:
+    shown = tab.show([EXAMPLE], None, None)[0]
+    assert list(shown.data.columns)[-1] == "Added", "one model goes without saying"
+    run = make_result().runs[0].perplexity
+    assert f">{run.value:.1f} ({run.low:.1f} to {run.high:.1f})<" in shown.to_html()
+    model = replace(make_result().model, name="another")
+    table = tab.show(tab.add([EXAMPLE], given(tab, model=model)), None, None)[0]
+    assert list(table.data["Model"])[-1] == "another"
+    assert len(table.data.columns) == len(runs.WIDTHS)
+
+
+def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab: Compared) -> None:
+    """Recoveries, even where none helps; what is not finite is left out."""
+    pruned = make_result().baseline.pruned.bits_per_byte.value
+    ghost, affine = make_result().runs
+    worse = [
+        replace(run, bits_per_byte=Metric(pruned + by, 0.0, 9.0)) for run, by in ((ghost, 2), (affine, 1))
+    ]
+    lost = replace(ghost, label="lost", bits_per_byte=Metric(float("nan"), 0.0, 0.0))
+    job_id = given(tab, runs=[lost, *worse])
+    stored = [{"id": job_id, "name": "Run", "query": ""}]
+    _, _, first, second, *_ = tab.show(stored, None, None)
+    assert (first.value, second.value) == ("Run: affine", "Run: ghost")
+    words = sentences.perplexity(tab.service.result(job_id))
+    assert "affine" in words
+    assert "next comes ghost" in words
 
 
 def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None:
@@ -76,7 +106,8 @@ def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None
     assert re.search(
         r"Gap closed</td>(\s*<td[^>]*>\d\d %</td>){2}\s*<td[^>]*>[\d.]+ points \([\d.]+ to [\d.]+\)<", shown
     )
-    assert tab.compare([EXAMPLE], "Example: ghost", None)[0] == "Choose two rows."
+    for second in (None, "Example: ghost"):
+        assert tab.compare([EXAMPLE], "Example: ghost", second)[0] == "Choose two different rows."
     assert "no run to compare" in tab.compare([], None, None)[0]
 
 
@@ -113,7 +144,12 @@ def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare
     assert words.visible
     assert "made room for newer ones" in words.value
     assert "?model=embedded&text=wikipedia&drop=3%3A5&recover=ghost" in words.value
-    assert list(tab.rows(stored)) == ["Example: pruned", "Example: ghost", "Example: affine"]
+    assert list(tab.rows(stored)) == [
+        "Example: pruned",
+        "Example: ghost",
+        "Example: affine",
+        "Example: original",
+    ]
     stored[1]["id"], stored[1]["query"] = "never", "sequences=<script>"
     assert tab.show(stored, None, None)[1].value == "**Run 1**: That result is no longer on this server."
 
@@ -130,7 +166,7 @@ def test_export_holds_every_row_and_its_configuration(tab: Compared) -> None:
     frame = pd.read_csv(tab.export("csv", [EXAMPLE]))
     assert frame["perplexity"][1] == pytest.approx(make_result().runs[0].perplexity.value)
     items = json.loads(Path(tab.export("json", [EXAMPLE])).read_text(encoding="utf-8"))
-    assert [item["recovery"] for item in items] == ["pruned", "ghost", "affine"]
+    assert [item["recovery"] for item in items] == ["pruned", "ghost", "affine", "original"]
     assert RunConfig.from_dict(items[0]["config"]) == make_result().config
     with pytest.raises(gr.Error, match="no run to export"):
         tab.export("csv", [])
@@ -167,7 +203,7 @@ def _file(change: Callable[[dict[str, Any]], object]) -> bytes:
         (b"[" * 200_000, "no readable JSON"),
         (b"[1]", "no JSON object"),
         (b'{"name": "package"}', "neither a result nor settings"),
-        (b'{"sequences": "many"}', "sequences is 'many'"),
+        (b'{"sequences": "many"}', "'Sequences' is 'many'"),
         (b"x" * 3_000_000, "3.0 MB; this server reads up to 2 MB"),
         (_file(lambda values: values.update(schema=99)), "schema 99"),
         (_file(lambda values: values.pop("runs")), "damaged at runs"),

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 import pytest
 
+from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.records import SelectionInfo
 from ghostlab.settings import Settings
+from ghostlab.ui import address, picks, sidebar
 from ghostlab.ui import events as events_module
-from ghostlab.ui import picks, sidebar
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
+from ghostlab.ui.score_jobs import queue_scores
 from ghostlab.ui.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
 from ghostlab.ui.tabs.panels import Choice
+from ghostlab.ui.tabs.share import without_operators
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection
@@ -38,7 +43,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
     service = Service(Settings(), FakeLab(), make_result().save(tmp_path / "example"))
     with gr.Blocks():
         bar = sidebar.build(Settings())
-        shell = Shell(*(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status")))
+        shell = Shell(
+            *(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status", "where"))
+        )
         tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
         made = Events(service, bar, tabs, shell)
     made.operator = tabs["Operator"]  # type: ignore[attr-defined]
@@ -47,7 +54,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
 
 
 def visitor(query: str = "") -> Any:
-    pairs = [tuple(part.split("=")) for part in query.split("&") if part]
+    pairs = parse_qsl(query)
     return SimpleNamespace(session_hash="ann", query_params=SimpleNamespace(multi_items=lambda: pairs))
 
 
@@ -74,7 +81,18 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.sidebar.run].interactive
     assert not updates[-1][page.sidebar.stop].interactive
+    assert len(page.near) == 6
+    for place in page.near:
+        assert "Done in" in updates[-1][place]
+        assert 'role="status"' not in updates[-1][place], "announced once"
     assert set(page.figures(job_id)) | set(page.words(job_id)) == plots
+
+
+def test_why_there_are_no_operators_to_save_is_said() -> None:
+    result = make_result()
+    assert "came without its matrices" in without_operators(replace(result, operators={}))
+    assert "fitted nothing" in without_operators(replace(result, operators={}, runs=[]))
+    assert without_operators(replace(result, operators={"20:25": object()})) == ""
 
 
 def test_generation_redraws_nothing(page: Events) -> None:
@@ -136,15 +154,77 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     assert page.mapper["shown"] not in opened
 
 
+def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page: Events) -> None:
+    run = pressed(page)
+    followed(page, run, "")
+    asked = RunConfig(drop=None, select="taylor", count=4)
+    job_id = queue_scores(page.service, asked, owner="ann")
+    updates = followed(page, job_id, run)
+    assert sent(updates, page.scores.found) == [job_id]
+    assert sent(updates, page.shell.shown) == sent(updates, page.mapper["shown"]) == []
+    assert updates[-1][page.scores.start].interactive
+    assert "Done in" in updates[-1][page.scores.progress]
+    again = page.open(visitor(f"run={run}&scores={job_id}"))
+    assert (again[page.shell.job], again[page.scores.found]) == (run, job_id)
+    select, count = (page.sidebar.controls[name] for name in ("select", "count"))
+    assert (again[select], again[count]) == ("taylor", 4)
+
+
+def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_one_under_way(
+    page: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module.gr, "Info", lambda text, **_: None)
+    go_on, shell = threading.Event(), page.shell
+
+    def fail(_: Any) -> None:
+        go_on.wait(5)
+        raise ConfigError("It went wrong.")
+
+    page.service.lab.before = fail
+    job_id = pressed(page)
+    file = json.dumps(make_result(seed=1).to_dict()).encode()
+    during = page.accept(file, job_id)
+    assert shell.job not in during, "Stop and the status line still belong to the run"
+    assert shell.status not in during
+    assert during[shell.shown] == during[shell.drawn]
+    assert "From a file" in during[shell.source]
+    go_on.set()
+    assert "Failed: It went wrong." in followed(page, job_id, "")[-1][shell.status]
+    assert page.told == ["It went wrong."]
+    after = page.accept(file, job_id)
+    assert (after[shell.job], after[shell.status]) == (after[shell.shown], "")
+    settings = page.accept(b'{"drop": "3:5"}', job_id)
+    assert not {shell.job, shell.status, shell.shown} & set(settings)
+    assert page.told == ["It went wrong."], "an old error is not told again"
+
+    page.service.lab.before = None
+    begun = page.run(visitor(), *[control.value for control in page.sidebar.inputs])[shell.status]
+    assert "Failed" not in begun
+    assert "went wrong" not in begun
+
+
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
     for query, sentence in (
         ("run=gone", "That run is no longer on this server"),
         ("atlas=gone", "That block map is no longer on this server"),
-        ("sequences=many", "sequences is 'many'"),
+        ("sequences=many", "'Sequences' is 'many'"),
     ):
         opened = page.open(visitor(query))
         assert "Example run" in opened[page.shell.source]
         assert sentence in page.told[-1]  # type: ignore[attr-defined]
+
+
+def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> None:
+    job_id = page.service.start(RunConfig(drop="3:5", sequences=9), "ann")
+    followed(page, job_id, "")
+    query = address.of(page.service, job_id)
+    assert page.open(visitor(query))[page.shell.job] == job_id
+    elsewhere = page.open(visitor(query.replace(job_id, "gone")))
+    assert elsewhere[page.shell.job] == ""
+    assert "settings are in the sidebar" in page.told[-1]  # type: ignore[attr-defined]
+    assert elsewhere[page.sidebar.controls["drop"]] == "3:5"
+    assert elsewhere[page.sidebar.controls["sequences"]] == 9
+    assert address.of(page.service, "gone") == ""
 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
@@ -183,5 +263,5 @@ def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) ->
     shown = dict(zip([c.elem_id for c in outputs.components], outputs.render(result), strict=True))
     assert shown["operator-recovery"].value == "ghost"
     words, figures = operator_tab.PANELS[0].draw(result, Choice(0))
-    assert words.startswith("**refit_layer** puts no linear map in the place of the blocks")
+    assert words.startswith("**refit_layer** puts no linear map in the place of the layers")
     assert not figures[0].data

@@ -10,9 +10,9 @@ import pytest
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
 from ghostlab.ui import present
-from ghostlab.ui.tabs import overview
+from ghostlab.ui.tabs import overview, share
 from ghostlab.ui.tabs.generate import columns_of, lead_of
-from tests.helpers.results import make_result
+from tests.helpers.results import MULTIPLIES, make_result
 
 pytestmark = pytest.mark.unit
 RESULT = make_result()
@@ -95,8 +95,22 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
     table = overview.table_of(RESULT).data
     assert list(table["Variant"]) == ["original", "pruned", *(run.label for run in RESULT.runs)]
     numeric = table.drop(columns="Variant")
-    assert all(kind.kind == "f" for kind in numeric.dtypes), "columns must sort as numbers"
+    assert all(kind.kind in "fi" for kind in numeric.dtypes), "columns must sort as numbers"
+    assert not numeric.isna().any().any(), "what has no number would sort as 0"
     assert table["Perplexity"][0] == RESULT.baseline.original.perplexity.value
+
+
+def test_the_overview_says_which_recoveries_can_be_ordinary_checkpoints() -> None:
+    result = make_result(("ghost", "mean_shift", "affine"))
+    named = replace(result.runs[1], label="mean_shift, rank 4")
+    lines = share.as_stock(replace(result, runs=[result.runs[0], named, result.runs[2]])).splitlines()
+    assert lines[-2:] == [
+        f"- **ghost**, **affine**: no. {MULTIPLIES}",
+        "- **mean_shift, rank 4**: yes, `ghostlab export --result result/ --method 'mean_shift, rank 4' "
+        "--stock --out stock/`",
+    ]
+    old = replace(result, runs=[replace(run, not_stock=None) for run in result.runs])
+    assert share.as_stock(old) == ""
 
 
 def test_warnings_are_listed_once_and_escaped() -> None:

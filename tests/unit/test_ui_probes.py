@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ghostlab.probes import Alteration
 from ghostlab.results import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui.probe_jobs import queue_probe
-from ghostlab.ui.probing import swept_parts, swept_ranks
+from ghostlab.ui.probing import at_once, swept_parts, swept_ranks
 from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import operator, ranks, switches
 from ghostlab.ui.tabs.view import Page
@@ -73,9 +74,16 @@ def test_what_cannot_be_probed_is_refused_before_anything_is_queued(service: Ser
             queue_probe(service, "", label, [how], owner="ann")
 
 
-def test_sweeps_are_log_spaced_and_never_ask_for_what_is_known() -> None:
-    assert sorted({how.rank or 0 for how in swept_ranks(576)}) == [8, 16, 32, 64, 128, 256, 512]
-    assert len(swept_ranks(576)) == 14
+def test_sweeps_go_up_towards_the_full_rank_and_never_ask_for_what_is_known() -> None:
+    ranks = [8, 16, 32, 64, 128, 256, 360, 432, 504]
+    assert [how.rank for how in swept_ranks(576)] == [*ranks, *ranks]
+    assert [
+        [how.rank for how in swept_ranks(width)][: len(swept_ranks(width)) // 2] for width in (1, 8, 16)
+    ] == [
+        [],
+        [5, 6, 7],
+        [8, 10, 12, 14],
+    ]
     assert Alteration() not in swept_parts()
     assert {how.part for how in swept_parts()} == {"whole", "symmetric", "antisymmetric"}
 
@@ -104,6 +112,40 @@ def test_tabs_show_the_latest_probe_first_and_its_text() -> None:
     assert switches.latest(replace(result, runs=[], probes=[])) is None
 
 
+def test_the_slider_begins_at_the_suggested_rank_and_stays_at_one_that_was_measured_alone() -> None:
+    result = make_result()
+    window = result.runs[0].window_nll
+    swept = [
+        replace(make_probe(Alteration(rank=rank, factor="reduced_rank"), 90.0, nll), generation=None)
+        for rank, nll in ((8, [one + 0.5 for one in window]), (32, window), (48, window))
+    ]
+    after = replace(result, probes=swept)
+    alone = replace(result, probes=[*swept, make_probe(Alteration(rank=5), 120.0, window)])
+    assert ranks._fresh(result)[2].value == CHANNELS // 8
+    assert ranks._fresh(after)[2].value == ranks._fresh(alone)[2].value == 32
+    slider, words = ranks._followed(after, "ghost", "reduced_rank", 40)
+    assert slider == 32
+    assert words.endswith("Measured: perplexity 90.0, KL 1.80.")
+    slider, words = ranks._followed(alone, "ghost", "truncated_svd", 5)
+    assert slider == gr.skip()
+    assert words.endswith("Measured: perplexity 120, KL 2.40.")
+
+
+def test_a_rank_is_measured_at_once_only_where_that_takes_seconds(service: Service, lab: FakeLab) -> None:
+    assert not at_once(service, "", ""), "the example has no operators"
+    assert not at_once(service, "gone", "")
+    entered, leave = threading.Event(), threading.Event()
+    first = service.start(RunConfig(), "ann")
+    finish(service, first)
+    assert at_once(service, first, first)
+    lab.before = lambda _: (entered.set(), leave.wait(10))  # type: ignore[assignment, return-value]
+    second = service.start(RunConfig(seed=1), "ann")
+    assert entered.wait(10)
+    assert not at_once(service, first, second)
+    leave.set()
+    finish(service, second)
+
+
 def test_tabs_without_a_map_say_so() -> None:
     bare = replace(make_result(), runs=[replace(make_result().runs[0], operators=[])])
     with gr.Blocks():
@@ -111,9 +153,9 @@ def test_tabs_without_a_map_say_so() -> None:
         tried, taken = switches.build(), ranks.build(page)
     assert "has a map to alter" in tried.words.render(bare)[0]
     assert "has a map to take a rank of" in taken.words.render(bare)[0]
-    assert taken.figures.render(bare)[2] == taken.words.render(bare)[0]
+    assert taken.figures.render(bare)[-1] == taken.words.render(bare)[0]
 
 
 def test_tokens_are_quoted_so_that_nothing_of_them_is_markdown() -> None:
     assert operator._quoted(Excitement("a `b", " *c*\n", 1.0, True)) == "`a 'b`**` *c*⏎`** (massive)"
-    assert operator._quoted(Excitement("", "", 1.0, False)) == "**` `**"
+    assert operator._quoted(Excitement("", "", 1.0, False)) == "**`␣`**"

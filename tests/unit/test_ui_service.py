@@ -90,9 +90,9 @@ def test_bad_requests_are_refused_before_anything_is_queued(example: Path) -> No
         service.start(RunConfig(drop="3:6,5:8"), "ann")
     with pytest.raises(ConfigError, match="more than this host allows"):
         service.start(RunConfig(sequences=4096), "ann")
-    with pytest.raises(ConfigError, match="prompt is empty"):
+    with pytest.raises(ConfigError, match="'Prompt' is empty"):
         service.generate("", prompt="  ", **NEXT)
-    with pytest.raises(ConfigError, match="new_tokens is 0"):
+    with pytest.raises(ConfigError, match="'New tokens' is 0"):
         service.generate("", prompt="Hello", **{**NEXT, "new_tokens": 0})
     assert lab.asked == []
 
@@ -104,9 +104,9 @@ def test_a_cut_that_cannot_fit_a_known_model_is_refused_before_anything_is_queue
     service = Service(Settings(), lab, example)
     (tmp_path / "config.json").write_text('{"num_hidden_layers": 4, "hidden_size": 8}', encoding="utf-8")
     for model, drop, problem in (
-        ("embedded", "40:50", "Block 40:50 lies outside the model. It has 30 blocks, 0 to 29"),
-        ("embedded", "0:30", "This drops all 30 blocks. Leave at least one"),
-        (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 blocks"),
+        ("embedded", "40:50", "Block 40:50 lies outside the model. It has 30 layers, 0 to 29"),
+        ("embedded", "0:30", "This drops all 30 layers. Leave at least one"),
+        (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 layers"),
     ):
         with pytest.raises(CutError, match=problem):
             service.start(RunConfig(model=model, drop=drop), "ann")

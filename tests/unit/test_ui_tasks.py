@@ -13,11 +13,13 @@ from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.plots import catalog, sentences
 from ghostlab.plots import tasks as figures
 from ghostlab.results import RunResult
-from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.settings import PUBLIC_LIMITS, Limits, Settings
 from ghostlab.ui import task_jobs
 from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import tasks as tab
+from ghostlab.ui.tabs.view import Page
 from ghostlab.ui.task_jobs import queue_tasks
+from ghostlab.zeroshot import Accuracy
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 from tests.helpers.zeroshot import make_zero_shot
@@ -76,6 +78,48 @@ def test_the_sentence_follows_from_the_answers(asked: RunResult) -> None:
     assert sentences.tasks(make_result()) == "No zero-shot tasks were asked yet."
 
 
+def test_tasks_that_the_original_guesses_lead_neither_sentence_nor_bars(asked: RunResult) -> None:
+    found = asked.zero_shot
+    assert found is not None
+    guess, luck = [1] * 16 + [0] * 44, [0] * 15 + [1] * 45
+    for table in (found.acc, found.acc_norm):
+        table["original"]["boolq"] = Accuracy(16 / 60, 0.06, guess)
+        table["affine"]["boolq"] = Accuracy(45 / 60, 0.06, luck)
+        table["affine"]["copa"] = Accuracy(40 / 60, 0.06, [1] * 40 + [0] * 20)
+    told = sentences.tasks(asked)
+    assert told.startswith("Over the 2 tasks on which the original is above chance, ghost retains 88 % ["), (
+        "affine would be the best with boolq"
+    )
+    assert (
+        "boolq (27 %, chance 50 %) is not above chance for the original; with it ghost would retain" in told
+    )
+    bars = {trace.y[0]: trace.x[0] for trace in figures.retained(asked).data}
+    assert bars["ghost"] == pytest.approx(0.875)
+    assert bars["affine"] == pytest.approx((7 / 8 + 40 / 48) / 2)
+    nothing = replace(found, tasks=found.tasks[1:2])
+    assert (
+        "But boolq (27 %, chance 50 %) is not above chance for the original: these figures say nothing."
+        in (sentences.tasks(replace(asked, zero_shot=nothing)))
+    )
+
+
+def test_the_papers_splits_are_asked_of_the_hub_where_the_host_allows_it(tmp_path: Path) -> None:
+    lab = FakeLab()
+    service = Service(Settings(), lab, make_result().save(tmp_path))
+    job = queue_tasks(service, "", ["race"], 5, owner="ann", hub=True)
+    assert list(service.follow(job))[-1].state == "done"
+    other = queue_tasks(service, "", ["race"], 5, owner="ann")
+    assert list(service.follow(other))[-1].state == "done"
+    assert lab.from_hub == [True, False]
+    closed = Service(Settings(limits=replace(Limits(), hub_models=False)), lab, make_result().save(tmp_path))
+    with pytest.raises(ConfigError, match="reads no data of the hub"):
+        queue_tasks(closed, "", ["race"], 5, owner="ann", hub=True)
+    for allowed in (True, False):
+        with gr.Blocks():
+            built = tab.build(Page(gr.Textbox(), service.result, hub=allowed))
+        assert built.controls["hub"].visible is allowed
+
+
 def test_answers_stay_with_the_result(asked: RunResult, tmp_path: Path) -> None:
     assert RunResult.load(asked.save(tmp_path)).zero_shot == asked.zero_shot
     assert catalog.sections(asked)[-1].title == "Zero-shot tasks"
@@ -123,4 +167,4 @@ def test_the_tab_is_empty_until_asked(asked: RunResult) -> None:
     assert isinstance(table, gr.Dataframe)
     assert plot.visible
     assert table.visible
-    assert "arc_easy, first 60 of the validation split (installed)" in about
+    assert "arc_easy, first 60 of the validation split (installed, chance 25 %)" in about

@@ -53,6 +53,12 @@ def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str
     ]  # fmt: skip
 
 
+def test_the_list_of_runs_is_kept_outside_the_tabs(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
+    """In a tab that was not opened yet it would not be read, and the next run would write over it."""
+    (kept,) = (block for block in built[0].blocks.values() if isinstance(block, gr.BrowserState))
+    assert kept.parent is built[0]
+
+
 def test_every_input_and_figure_is_labelled(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
     parts = [part for part in built[0].config["components"] if part["type"] in INPUTS]
     assert len(parts) > 30
@@ -207,9 +213,12 @@ def test_an_empty_number_and_a_bad_cut_are_told_beside_the_control(bar: sidebar.
     name, message = bar.problem(list({**values, "drop": "25:20"}.values()), Settings())
     assert name == "drop"
     assert "start < stop" in message
+    name, message = bar.problem(list({**values, "drop": "28:31"}.values()), Settings())
+    assert name == "drop"
+    assert "It has 30 layers" in message
     name, message = bar.problem(list({**values, "sequences": 0}.values()), Settings())
-    assert (name, message) == ("sequences", "sequences is 0. It must be at least 1.")
-    with pytest.raises(ConfigError, match="Seed is empty"):
+    assert (name, message) == ("sequences", "'Sequences' is 0. It must be at least 1.")
+    with pytest.raises(ConfigError, match="'Seed' is empty"):
         bar.read(list({**values, "seed": None}.values()))
 
 

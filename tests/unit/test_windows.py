@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from ghostlab.config import BosPolicy
 from ghostlab.errors import TextError
-from ghostlab.text.documents import Documents
+from ghostlab.text.documents import Documents, Protocol
 from ghostlab.text.windows import make_windows, uses_bos
 from tests.helpers.tokenizers import SENTENCES, tiny_tokenizer
 
@@ -153,6 +153,27 @@ def test_bos_policy(made: dict[str, object], policy: BosPolicy, expected: bool) 
     assert windows.bos is expected
     # a tokenizer that adds BOS of itself must not add it twice
     assert int((windows.ids == 0).sum()) == (3 if expected else 0)
+
+
+@pytest.mark.parametrize("protocol", [None, Protocol("GPTQ", "\n\n")])
+@pytest.mark.parametrize(
+    ("adds_bos", "policy"), [(True, "auto"), (False, "auto"), (True, "always"), (True, "never")]
+)
+def test_windows_to_fit_on_begin_as_those_that_are_shown(
+    protocol: Protocol | None, adds_bos: bool, policy: BosPolicy
+) -> None:
+    """Else a first-token offset would be fitted on BOS and applied to ordinary words."""
+    tokenizer = tiny_tokenizer(adds_bos=adds_bos)
+    held_out = Documents("shown", ("\n\n".join(DOCUMENTS),), protocol)
+    shown = make_windows(held_out, tokenizer, count=20, length=48, bos=policy)
+    fitted = make_windows(DOCUMENTS, tokenizer, count=20, length=48, bos=policy, folds=4, like=held_out)
+    begun = [(windows.ids == tokenizer.bos_token_id).nonzero().tolist() for windows in (shown, fitted)]
+    assert begun[0] == begun[1]
+    assert len(begun[0]) == {"every window": 20, "start of the text": 1, "nowhere": 0}[shown.rule.bos]
+    assert (shown.rule.bos, shown.bos) == (fitted.rule.bos, fitted.bos)
+    decoded = [len(text_of(tokenizer, row[row != tokenizer.bos_token_id]).encode()) for row in fitted.ids]
+    assert (fitted.bytes <= torch.tensor(decoded)).all()
+    assert fitted.fold.unique().tolist() == [0, 1, 2, 3]
 
 
 def test_bos_of_a_tokenizer_without_one_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import torch
 
 from ghostlab import workbench
 from ghostlab.config import RunConfig
-from ghostlab.errors import TextError
+from ghostlab.cut import Block
+from ghostlab.errors import MemoryLimitError, TextError
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT
 from ghostlab.settings import Settings
@@ -104,3 +106,44 @@ def test_a_full_shelf_lets_the_oldest_go_before_the_next_is_made() -> None:
         workbench._recall(shelf, (name,), 2, make)
     assert list(shelf) == [("a",), ("d",)], "the one used last stays"
     assert len(alive) == 4
+
+
+def test_a_model_that_goes_takes_its_states_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, weakref.ref[Model]] = {}
+
+    def load(name: str, **_: object) -> Model:
+        others = [other for other, model in made.items() if model() is not None]
+        assert len(others) < 2, "no room is made before loading"
+        model = tiny_lm()
+        made[name] = weakref.ref(model)
+        return model
+
+    monkeypatch.setattr(workbench, "load_model", load)
+    bench = Workbench(Settings())
+    config = _config(PASTE + "\n\n".join(["w7 w9 " * 60] * 60))
+    for name in ("a", "b", "c"):
+        own = replace(config, model=name)
+        model = bench.model(own, SILENT)
+        bench.calibration(own, model, bench.text(own.text, SILENT)).moments([Block(1, 2)])
+        _held_out(bench, model, own)
+        del model
+    assert [model() is not None for model in made.values()] == [False, True, True]
+
+
+def test_a_model_that_does_not_fit_beside_others_is_tried_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[weakref.ref[Model]] = []
+
+    def load(name: str, **_: object) -> Model:
+        if name == "huge" or (name == "large" and any(model() is not None for model in kept)):
+            raise MemoryLimitError("It does not fit.", "Choose a smaller one.")
+        model = tiny_lm()
+        kept.append(weakref.ref(model))
+        return model
+
+    monkeypatch.setattr(workbench, "load_model", load)
+    bench = Workbench(Settings())
+    for name in ("small", "large"):
+        bench.model(RunConfig(model=name), SILENT)
+    with pytest.raises(MemoryLimitError):
+        bench.model(RunConfig(model="huge"), SILENT)
+    assert bench.model(RunConfig(model="small"), SILENT) is not None

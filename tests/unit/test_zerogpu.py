@@ -23,6 +23,7 @@ from ghostlab.settings import Settings
 from ghostlab.ui import zerogpu
 from ghostlab.ui.laboratory import Laboratory
 from ghostlab.ui.probe_jobs import queue_probe
+from ghostlab.ui.score_jobs import queue_scores
 from ghostlab.ui.service import Finding, Service
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -85,6 +86,8 @@ def test_every_kind_of_job_is_done_as_in_a_laboratory_of_ones_own(service: Servi
     probed = finish(service, queue_probe(service, run_id, "ghost", [Alteration(alpha=0.5)], owner="ann"))
     assert probed.state == "done"
     assert lab.probed == [("ghost", (Alteration(alpha=0.5),))]
+    scores = queue_scores(service, RunConfig(drop=None, select="taylor"), owner="ann")
+    assert finish(service, scores).state == "done"
     survey = finish(service, service.survey(RunConfig(sequences=8), "1-2", "ann"))
     assert survey.state == "done"
 

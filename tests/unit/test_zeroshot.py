@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 from scipy.stats import binom
 
-from ghostlab.answers import compare_answers, ratio_of_answers
+from ghostlab.answers import above_chance, compare_answers, ratio_of_answers
 from ghostlab.cut import parse_cut
 from ghostlab.errors import Cancelled, ConfigError, ResultError, TaskError
 from ghostlab.evaluation.tasks import SHIPPED, load_tasks, quiet_harness
@@ -18,6 +23,7 @@ from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.model.lm import Model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.zeroshot import SUITES, Accuracy, TaskInfo, ZeroShot, parse_tasks
+from tests.helpers.fake_hub import fake_data_hub
 from tests.helpers.tiny import tiny_model
 from tests.helpers.tokenizers import tiny_tokenizer
 from tests.unit.test_decoder import random_standins
@@ -99,6 +105,28 @@ def test_a_result_averages_and_compares_with_its_first_variant(tmp_path: Path) -
     assert nothing.retained("drop").value == 0.5, "a task of which the original knows nothing has no ratio"
 
 
+def test_a_task_that_the_original_guesses_has_no_say() -> None:
+    original = [[1] * 29 + [0] * 31, [1] * 16 + [0] * 44, [1] * 16 + [0] * 44]
+    found = made(original=original, ghost=[[1] * 16 + [0] * 44, [0] * 15 + [1] * 45, original[2]])
+    assert found.guessed() == [], "of tasks that nobody knows nothing is claimed"
+    one, two = found.tasks
+    found = replace(found, tasks=[replace(one, chance=0.25), replace(two, chance=0.5)])
+    assert (found.guessed(), found.guessed("acc_norm")) == (["two"], ["one", "two"])
+    assert [task.name for task in found.told()] == ["one"]
+    assert found.retained("ghost").value == pytest.approx((16 / 29 + 45 / 16) / 2)
+    assert found.retained("ghost", without=found.guessed()).value == pytest.approx(16 / 29)
+    assert found.told("acc_norm") == found.tasks, "all of them where none is above chance"
+    older = replace(found, tasks=[replace(one, name="arc_easy"), replace(two, name="boolq")])
+    assert [task.guessing for task in older.tasks] == [0.25, 0.5], "not kept, but known of these"
+
+
+def test_chance_is_outdone_or_not() -> None:
+    assert above_chance([1] * 59 + [0] * 41, 0.5)
+    assert not above_chance([1] * 58 + [0] * 42, 0.5), "59 of 100 is the least with p < 0.05"
+    assert not above_chance([0] * 20, 0.0)
+    assert above_chance([1] + [0] * 19, 0.0)
+
+
 def test_suites_and_names() -> None:
     assert {name: len(tasks) for name, tasks in SUITES.items()} == {
         "ghosted-layers": 9,
@@ -174,6 +202,76 @@ def test_answers_are_those_of_the_harness_on_each_model_alone() -> None:
             assert (normed and normed.value) == figures.get("acc_norm,none")
     assert found.acc["drop"] != found.acc["original"]
     assert {info.name: info.note for info in found.tasks}["boolq"] == "passages without their titles"
+
+
+RACE = {
+    "article": "One two three.",
+    "problems": str(
+        [
+            {"question": "Who is  _  .", "answer": "A", "options": ["a", "b", "c", "d"]},
+            {"question": "What is it?", "answer": "B", "options": ["a b", "b", "c", "d e"]},
+        ]
+    ),
+}
+WSC = {
+    **{"text": "The city refused the men a permit because they feared violence.", "pronoun": "they"},
+    **{"pronoun_loc": 42, "quote": "they feared violence", "quote_loc": 42},
+    **{"options": ["The city", "The men"], "label": 0, "source": "x"},
+}
+ARC = {
+    "id": "1",
+    "question": "What?",
+    "choices": {"text": ["a", "b", "c"], "label": ["A", "B", "C"]},
+    "answerKey": "C",
+}
+
+
+def stored(root: Path, config: str, row: dict[str, Any], **splits: int) -> Path:
+    """A data set as the hub keeps it: so many rows in each split."""
+    for split, count in splits.items():
+        path = root / config / f"{split}-00000-of-00001.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist([row] * count), path)
+    files = [{"split": split, "path": f"{config}/{split}-*"} for split in splits]
+    about = {"configs": [{"config_name": config, "data_files": files}]}
+    (root / "README.md").write_text(f"---\n{json.dumps(about)}\n---\n")
+    return root
+
+
+@harness
+def test_data_of_the_hub_come_in_the_splits_of_the_papers(tmp_path: Path) -> None:
+    repos: dict[str, Path | str] = {
+        "datasets/EleutherAI/race": stored(tmp_path / "race", "high", RACE, test=3),
+        "datasets/lighteval/winograd_wsc": stored(tmp_path / "wsc", "wsc273", WSC, test=3),
+        "datasets/allenai/ai2_arc": stored(tmp_path / "arc", "ARC-Easy", ARC, train=1, validation=2, test=4),
+    }
+    model = small_model()
+    asked = ["race", "wsc273", "arc_easy"]
+    with fake_data_hub(repos, tmp_path / "cache"):
+        found = evaluate(model, asked, limit=3, hub=True)
+        tasks, _, _ = load_tasks(["race", "wsc273"], limit=3)
+    assert not found.left_out
+    assert [(task.name, task.split, task.source, task.documents, task.chance) for task in found.tasks] == [
+        ("race", "test", "EleutherAI/race/high", 3, 0.25),
+        ("wsc273", "test", "lighteval/winograd_wsc/wsc273", 3, 0.5),
+        ("arc_easy", "test", "allenai/ai2_arc/ARC-Easy", 3, pytest.approx(1 / 3)),
+    ]
+    with quiet_harness():
+        for task in tasks.values():
+            task.build_all_requests(limit=1)
+    (race, *_), (first, second) = ([request.args for request in task.instances] for task in tasks.values())
+    assert race == ("Article: One two three.\n\nWho is a\nWhat is it?", " a b")
+    ending = "  feared violence."  # the harness's own space between choice and ending, and the text's
+    assert first == ("The city refused the men a permit because the city", ending)
+    assert second == ("The city refused the men a permit because the men", ending)
+    sums = []
+    for context, continuation in (first, second):
+        ids = model.tokenizer(context + continuation, return_tensors="pt").input_ids
+        start = len(model.tokenizer(context).input_ids)
+        with torch.no_grad():
+            logp = model.hf(ids).logits[0, :-1].log_softmax(-1)
+        sums.append(float(logp.gather(-1, ids[0, 1:, None])[start - 1 :].sum()))
+    assert found.acc["original"]["wsc273"].correct == [int(sums[0] > sums[1])] * 3
 
 
 @harness

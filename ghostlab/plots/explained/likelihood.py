@@ -60,8 +60,8 @@ FIGURES = {
     ),
     "by_kind": Explanation(
         "By kind of token",
-        "Words, pieces of words, digits and punctuation do not suffer alike. Bars above zero are kinds of "
-        "token that the variant finds less likely than the original did, bars below zero likelier ones; the "
+        "Words, pieces of words, digits and punctuation do not suffer alike. Bars right of zero are kinds of "
+        "token that the variant finds less likely than the original did, bars left of it likelier ones; the "
         "number under a kind says how many tokens it is measured on. A loss that sits in digits or word "
         "endings points at what the dropped layers were for.",
         r"\Delta_k = \frac{1}{n_k} \sum_{t \in k} \bigl(\log p_{\text{original}}(x_t) - \log p(x_t)\bigr)",
@@ -71,7 +71,7 @@ FIGURES = {
         "Retained performance",
         "Each bar is the share of the original's accuracy on zero-shot tasks that a variant keeps, averaged "
         "over tasks. Chance is not taken off: a task on which the original guesses is retained by any model "
-        "and says nothing.",
+        "and says nothing, so that such tasks are left out of the bars unless there are no others.",
         r"\mathrm{RP} = \frac1n \sum_{i=1}^n \frac{\mathrm{acc}_i}{\mathrm{acc}_i^{\text{original}}}",
         "Retained performance: ShortGPT (arXiv 2403.03853); tasks of lm-evaluation-harness",
     ),

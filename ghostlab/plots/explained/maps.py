@@ -7,9 +7,9 @@ FIGURES = {
     "energy_split": Explanation(
         "Energy of S and A",
         "Every square matrix is the sum of a symmetric part S, which stretches along fixed axes, and an "
-        "antisymmetric part A, which turns. In the weights their energies add up to that of M. On the data "
-        "they need not: if they cancel each other there, together they hold more than M itself, and neither "
-        "share says what a part is worth.",
+        "antisymmetric part A, which turns. In the weights their energies add up to that of M. On tokens "
+        "(those of the calibration) they need not: if they cancel each other there, together they hold more "
+        "than M itself, and neither share says what a part is worth.",
         r"M = S + A, \quad S = \tfrac12 (M + M^\top), \quad A = \tfrac12 (M - M^\top); \qquad "
         r"\frac{\lVert S \rVert_F^2}{\lVert M \rVert_F^2}, \quad "
         r"\frac{\lVert XS \rVert_F^2}{\lVert XM \rVert_F^2}",
@@ -19,8 +19,9 @@ FIGURES = {
         "What symmetry costs",
         "Some recoveries are symmetric by construction: a scaling of each channel, or of rotated channels "
         "as in LinearPatch. The fair question is not what the symmetric part of a free map does, but how "
-        "well the best symmetric map does that is fitted as such. The difference is what such a constraint "
-        "gives away on this model.",
+        "well the best symmetric map does that is fitted as such. Both are measured on the held-out tokens "
+        "that the fit is for, counted as in it. The difference is what such a constraint gives away on this "
+        "model.",
         r"\min_{M} \lVert XM - \Delta \rVert_F^2 \quad\text{against}\quad "
         r"\min_{M = M^\top} \lVert XM - \Delta \rVert_F^2, \qquad \Delta = Y - X",
         f"LinearPatch (arXiv 2505.24680); {_GHOST}; symmetric least squares: Higham 1988",
@@ -80,8 +81,8 @@ FIGURES = {
         "What a lower rank explains",
         "A map of rank r needs 2Cr numbers instead of C². Truncated SVD keeps the r directions that are "
         "largest in the matrix; reduced rank keeps those that matter most for the states at hand, and so "
-        "needs fewer. Both are read off the sums of products that the fit has kept, without running the "
-        "model.",
+        "needs fewer. Both are measured on held-out tokens, counted as in the fit, from sums of products and "
+        "without running the model.",
         r"\min_{\operatorname{rank} M_r \le r} \lVert X (M_r - M) \rVert_F^2 \quad\text{or}\quad "
         r"\min_{\operatorname{rank} M_r \le r} \lVert M_r - M \rVert_F^2",
         "Reduced rank regression: Izenman 1975; low-rank adapters in place of layers: SHIFT-LLM",

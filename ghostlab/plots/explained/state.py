@@ -8,9 +8,10 @@ FIGURES = {
         "Explained share of the gap",
         "The first layer behind the cut expects the state Y. Plain dropping hands it X, and the recovery "
         "hands it something in between. This is the share of the squared distance from X to Y that the "
-        "recovery covers: 0 is no better than dropping, 100 % is a perfect restoration, and less than 0 "
-        "would be worse than doing nothing. A map that explains much more of the text that it was fitted on "
-        "than of other text has learned that text by heart.",
+        "recovery covers, over all held-out tokens and over ordinary ones alone: 0 is no better than "
+        "dropping, 100 % is a perfect restoration, and less than 0 would be worse than doing nothing. A map "
+        "that explains much more of the text that it was fitted on than of other text has learned that text "
+        "by heart.",
         r"\text{explained} = 1 - \frac{\lVert \hat Y - Y \rVert_F^2}{\lVert Y - X \rVert_F^2}",
         "The coefficient of determination R² of least squares, taken on the change Y − X",
     ),
@@ -39,7 +40,7 @@ FIGURES = {
         f"Attention sinks: Xiao et al. (arXiv 2309.17453). {_MASSIVE}",
     ),
     "state_plane": Explanation(
-        "Single tokens: ordinary ones (left) and massive ones (right)",
+        "Single tokens: ordinary ones, then massive ones",
         "Each token's state has hundreds of numbers; this is its shadow on the plane in which ordinary "
         "tokens vary most. A cross is where dropping leaves the token, a square where the original puts it, "
         "and a thin line shows by how far the recovered one misses. Distances outside the plane are not "

@@ -17,6 +17,7 @@ from ghostlab.plots.sentences.probes import (
     directions,
     parts,
     rank_at,
+    rank_expected,
     ranks,
     state_plane,
     strengths,
@@ -31,6 +32,7 @@ from ghostlab.plots.sentences.scores import (
     relative_error,
     selection,
 )
+from ghostlab.plots.sentences.stock import stock
 from ghostlab.plots.sentences.tasks import tasks
 from ghostlab.plots.sentences.windows import verdict, window_differences, window_distribution
 
@@ -50,11 +52,13 @@ __all__ = [
     "position_error",
     "rank_at",
     "rank_curve",
+    "rank_expected",
     "ranks",
     "relative_error",
     "selection",
     "singular_values",
     "state_plane",
+    "stock",
     "strengths",
     "symmetry_cost",
     "tasks",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ghostlab.plots import style
 from ghostlab.plots.formats import count, number, percent, points
-from ghostlab.plots.operator import reports
+from ghostlab.plots.operator import counted, reports
 from ghostlab.plots.spectrum import rank_parameters
 from ghostlab.records import OperatorReport, RecoveryRun
 
@@ -59,25 +59,27 @@ def energy_split(report: OperatorReport) -> str:
     total = on_data + data.get("symmetric", math.nan)
     if total > 1.2:
         return (
-            f"{text}; on the data S and A together hold {number(total, 2)} times the energy of M, "
+            f"{text}; on calibration tokens S and A together hold {number(total, 2)} times the energy of M, "
             "because they partly cancel, so neither share alone says what symmetry is worth."
         )
-    return f"{text}, {percent(on_data)} on the data."
+    return f"{text}, and {percent(on_data)} of its energy on calibration tokens."
 
 
 def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     """What leaving the symmetric set is worth, in points of explained gap."""
-    rows = [(role, r.split) for role, r in reports(runs, block) if math.isfinite(r.split.explained)]
-    rows = [row for row in rows if math.isfinite(row[1].explained_symmetric)]
+    rows = [(role, r) for role, r in reports(runs, block) if math.isfinite(r.split.explained)]
+    rows = [row for row in rows if math.isfinite(row[1].split.explained_symmetric)]
     if not rows:
         return "No recovery of this block has an operator to compare."
-    role, split = max(rows, key=lambda row: row[1].explained)
+    role, report = max(rows, key=lambda row: row[1].split.explained)
+    split = report.split
     worth = split.explained - split.explained_symmetric
-    ends = f"{percent(split.explained)} against {percent(split.explained_symmetric)} of the gap explained"
+    ends = f"{percent(split.explained)} against {percent(split.explained_symmetric)} of the gap explained "
+    ends += f"({counted(report)})"
     if abs(worth) < 0.005:
         return f"For {role.name} symmetry costs next to nothing: {ends}."
     if worth < 0:
-        return f"The best symmetric operator does better than {role.name} on held-out text: {ends}."
+        return f"The best symmetric operator does better than {role.name}: {ends}."
     return f"For {role.name}, leaving the symmetric set is worth {points(worth)} of explained gap: {ends}."
 
 
@@ -148,7 +150,7 @@ def rank_curve(runs: Sequence[RecoveryRun], block: int = 0) -> str:
     added = count(rank_parameters(curve.ranks[enough], channels, bias=report.bias_norm > 0))
     text = (
         f"Rank {count(curve.ranks[enough])} of {role.name} ({added} parameters) "
-        f"explains {percent(reached[enough])} of the gap"
+        f"explains {percent(reached[enough])} of the gap ({counted(report)})"
     )
     full = f"the full rank, {count(curve.ranks[-1])}, explains {percent(reached[-1])}"
     if best < len(reached) - 1 and reached[best] - reached[-1] > 0.005:

@@ -9,6 +9,7 @@ import numpy as np
 from ghostlab.insights import Points
 from ghostlab.plots import probes as figures
 from ghostlab.plots.formats import count, number, percent, points
+from ghostlab.plots.operator import counted
 from ghostlab.plots.spectrum import rank_parameters
 from ghostlab.probes import FACTORS, Alteration, Factor, Probe
 from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
@@ -23,8 +24,8 @@ def directions(report: OperatorReport) -> str:
     rest = report.directions[1:]
     channel, square = first.writes[0]
     text = (
-        f"{percent(first.share)} of what the map does to the states is along one direction, which points to "
-        f"channel {channel} with {percent(square)} of its square"
+        f"{percent(first.share)} of what the map does to calibration tokens is along one direction, which "
+        f"points to channel {channel} with {percent(square)} of its square"
     )
     if rest:
         share = percent(sum(one.share for one in rest))
@@ -33,7 +34,7 @@ def directions(report: OperatorReport) -> str:
         return f"{text}."
     total, massive = len(first.tokens), sum(token.massive for token in first.tokens)
     said = {0: "none is massive", total: "all are massive"}.get(massive, f"{massive} massive")
-    return f"{text}. Of the {total} tokens that it moves farthest, {said}."
+    return f"{text}. Of the {total} held-out tokens that it moves farthest, {said}."
 
 
 def state_plane(report: OperatorReport) -> str:
@@ -72,12 +73,26 @@ def rank_at(report: OperatorReport, rank: int, factor: Factor) -> str:
     less = f"{count(whole - added)} fewer than all of it" if added < whole else "as many as all of it"
     return (
         f"Rank {count(rank)} by {FACTORS[factor]} explains {about}{percent(_explained(curve, rank))} of the "
-        f"gap (full rank {percent(curve.explained[-1])}) with {count(added)} parameters, {less}."
+        f"gap (full rank {percent(curve.explained[-1])}; {counted(report)}) with {count(added)} parameters, "
+        f"{less}."
     )
 
 
 def _explained(curve: RankCurve, rank: int) -> float:
     return float(np.interp(rank, curve.ranks, curve.explained))
+
+
+def rank_expected(result: RunResult, run: RecoveryRun, rank: int, factor: Factor) -> str:
+    """What a rank did to the model, or what the ranks measured on both sides of it let one expect."""
+    expected = figures.forecast(result, run, factor, rank)
+    if expected is None:
+        return ""
+    perplexity, kl = map(number, expected)
+    if rank >= result.model.hidden_size:
+        return f"As fitted, perplexity is {perplexity} and KL {kl}."
+    if rank in (probe.alteration.rank for probe in figures.by_rank(result, run, factor)):
+        return f"Measured: perplexity {perplexity}, KL {kl}."
+    return f"Between the ranks measured beside it: perplexity about {perplexity}, KL about {kl}."
 
 
 def ranks(result: RunResult, run: RecoveryRun) -> str:
@@ -120,7 +135,9 @@ def strengths(result: RunResult, run: RecoveryRun) -> str:
     latest = _says(found[-1])
     if best is found[-1]:
         return f"{ends}; {latest}{_best_of(found)}."
-    return f"{ends}; {latest}; the best so far is {_says(best)}."
+    return (
+        f"{ends}; {latest}; the best so far is {best.alteration.name} with {number(best.perplexity.value)}."
+    )
 
 
 def _says(probe: Probe) -> str:
@@ -144,5 +161,5 @@ def parts(result: RunResult, run: RecoveryRun) -> str:
     cost = points(split.explained - split.explained_symmetric)
     return (
         f" S alone has perplexity {number(values[0])} and A alone {number(values[1])}{harm}; the best "
-        f"symmetric map, fitted as such, costs {cost} of explained gap."
+        f"symmetric map, fitted as such, costs {cost} of explained gap ({counted(run.operators[0])})."
     )

@@ -126,8 +126,8 @@ def explained(runs: Sequence[RecoveryRun], block: int | None = None) -> str:
     if report is None:
         return "No recovery was fitted to this block."
     text = (
-        f"{name} restores {percent(report.explained)} of what dropping takes away "
-        f"({percent(report.explained_ordinary)} on ordinary tokens)"
+        f"{name} restores {percent(report.explained)} of what dropping takes away from "
+        f"held-out tokens ({percent(report.explained_ordinary)} from ordinary ones)"
     )
     if report.explained <= 0:
         text = f"No recovery comes closer than plain dropping; {name} explains {percent(report.explained)}"
@@ -146,7 +146,7 @@ def relative_error(runs: Sequence[RecoveryRun], block: int | None = None) -> str
         return "No recovery was fitted to this block."
     role, report = min(rows, key=lambda row: row[1].relative_error)
     every, ordinary = report.relative_error, report.relative_error_ordinary
-    text = f"With {role.name} the restored state is off by {percent(every)} of its size"
+    text = f"With {role.name} the restored state of held-out tokens is off by {percent(every)} of its size"
     if not math.isfinite(ordinary):
         return f"{text}."
     if ordinary > 1.05 * every:

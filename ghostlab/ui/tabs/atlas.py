@@ -12,6 +12,7 @@ from ghostlab.atlas import Atlas
 from ghostlab.plots import atlas as figures
 from ghostlab.plots import explained, style
 from ghostlab.plots.blocks import FIGURES, FIRST, best, label, words
+from ghostlab.plots.formats import unbroken
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
@@ -142,7 +143,7 @@ def render(atlas: Atlas | None, example: bool, colour: str = FIRST) -> list[Any]
         nothing = style.empty("No block map yet.")
         return ["", "Press **Map the blocks**.", nothing, "", gr.Dropdown(choices=[]), "", None]
     says = f"{sentences.by_length(atlas)} Each operator at its own best block."
-    lengths = f"### {explained.title('by_length')}\n{says}"
+    lengths = f"### {explained.title('by_length')}\n{unbroken(says)}"
     return [source(atlas, example), *coloured(atlas, colour), lengths, figures.by_length(atlas)]
 
 
@@ -157,7 +158,7 @@ def coloured(atlas: Atlas, colour: str) -> list[Any]:
     listed = [(f"{label(b)}, {b.length} layers: {shown.spell(shown.of(b) or 0.0)}", label(b)) for b in blocks]
     first = words(atlas, blocks[len(blocks) // 2]) if blocks else []
     return [
-        f"### {colour}\n{sentences.block_map(atlas, colour)}",
+        f"### {colour}\n{unbroken(sentences.block_map(atlas, colour))}",
         drawn,
         present.told(first),
         gr.Dropdown(choices=listed, value=None),

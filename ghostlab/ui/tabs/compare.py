@@ -38,7 +38,8 @@ class Comparing:
     """The components of this tab.
 
     Attributes:
-        kept: The visitor's runs as a list of ``{id, name, query}``, in the browser.
+        kept: The visitor's runs as a list of ``{id, name, query}``, in the browser. Whoever lays the page out
+            renders it outside the tabs: in one that was never opened it would not be read, and be lost.
         gone: Says which of them are no longer on the server.
         table: All of them.
         first, second: The rows that are compared.
@@ -73,7 +74,8 @@ class Comparing:
 
 def build(_: Page) -> Tab:
     """Table of runs, choice of two, and everything on them; wired by :mod:`ghostlab.ui.compared`."""
-    kept = gr.BrowserState([{"id": "", "name": "Example", "query": ""}], storage_key="ghostlab-runs")
+    example = {"id": "", "name": "Example", "query": ""}
+    kept = gr.BrowserState([example], storage_key="ghostlab-runs", render=False)
     gr.Markdown(_LEGEND, elem_classes="gl-figure-title")
     gone = gr.Markdown(visible=False, elem_id="gone")
     table = gr.Dataframe(

@@ -72,7 +72,8 @@ def _quoted(token: Excitement) -> str:
     """The token in its context, as code, so that nothing of it is read as Markdown."""
     before, own = (part.replace("`", "'").replace("\n", "⏎") for part in (token.before, token.token))
     mark = " (massive)" if token.massive else ""
-    return f"`{before}`**`{own}`**{mark}" if before.strip() else f"**`{own or ' '}`**{mark}"
+    own = own if own.strip() else "␣"
+    return f"`{before}`**`{own}`**{mark}" if before.strip() else f"**`{own}`**{mark}"
 
 
 def _planes(report: OperatorReport, role: Role) -> list[go.Figure]:

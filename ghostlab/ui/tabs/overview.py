@@ -30,10 +30,10 @@ _COLUMNS = {
     "parameters_added": "Added",
 }
 _LEGEND = (
-    "Measured on held-out text; low to high is the 95 % bootstrap interval. KL divergence and top-1 "
+    "Low to high is the 95 % bootstrap interval. KL (nats per token) and top-1 "
     "agreement are against the original; *explained* is the share of the dropped layers' effect on the state "
-    "that is restored; *added* counts the operator's parameters. The menu \N{VERTICAL ELLIPSIS} of a column "
-    "sorts."
+    "that is restored, over all held-out tokens; *added* counts parameters beyond the pruned model's. The "
+    "menu \N{VERTICAL ELLIPSIS} of a column sorts."
 )
 _WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
 _SHARES = ["Top-1", "Gap closed", "Explained"]
@@ -46,7 +46,7 @@ def build(_: Page) -> Tab:
     warnings = gr.HTML(elem_id="warnings")
     explain.what_is_this("perplexity")
     plot = gr.Plot(show_label=False, label="Perplexity", container=False, elem_id="overview-perplexity")
-    gr.Markdown(f"### All figures\n{_LEGEND}", elem_classes="gl-figure-title")
+    legend = gr.Markdown(elem_classes="gl-figure-title", elem_id="figures-legend")
     table = gr.Dataframe(
         interactive=False,
         column_widths=_WIDTHS,
@@ -61,16 +61,19 @@ def build(_: Page) -> Tab:
     def render(result: RunResult) -> list[Any]:
         return [
             headline(result),
-            sentences.perplexity(result),
+            fmt.unbroken(sentences.perplexity(result)),
             gr.HTML(value=present.warnings(result), visible=bool(present.warnings(result))),
             perplexity.perplexity(result),
+            f"### All figures\nMeasured on held-out text: {result.text.windows}. {_LEGEND}",
             table_of(result),
             *choice.render(result),
         ]
 
-    figures = [cards, lead, warnings, plot, table, *choice.components]
+    figures = [cards, lead, warnings, plot, legend, table, *choice.components]
     controls = {"take": choice.take, "clicked": choice.clicked}
-    words = Outputs([taken.command], lambda result: [result.config.to_command()])
+    words = Outputs(
+        [taken.command, taken.stock], lambda result: [result.config.to_command(), share.as_stock(result)]
+    )
     return Tab(Outputs(figures, render), words, controls, taken)
 
 

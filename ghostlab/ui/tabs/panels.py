@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from gradio.components import Component
 
 from ghostlab.plots import explained, style
+from ghostlab.plots.formats import unbroken
 from ghostlab.results import RunResult
 from ghostlab.ui import explain
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
@@ -118,7 +119,7 @@ def _slot(elem_id: str, panel: Panel) -> list[Component]:
 
 def _drawn(panel: Panel, result: RunResult, choice: Choice) -> list[Any]:
     sentence, figures = panel.draw(result, choice)
-    return [f"### {explained.title(panel.figure)}\n{sentence}", *figures]
+    return [f"### {explained.title(panel.figure)}\n{unbroken(sentence)}", *figures]
 
 
 def _names(result: RunResult) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
 
 from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import probes as figures
+from ghostlab.plots.formats import unbroken
 from ghostlab.probes import FACTORS, Factor
 from ghostlab.records import RecoveryRun
 from ghostlab.results import RunResult
@@ -17,11 +19,12 @@ from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _INTRO = (
     f"### {explained.title('ranks')}\n"
-    "The slider says what a rank would explain and cost. *Measure* takes the factors from the fitted map, "
-    "puts them into the model and measures that on the run's held-out text."
+    "The slider says what a rank would explain and cost, and what is to be expected of it between ranks that "
+    "were measured. *Measure* takes the factors from the fitted map, puts them into the model and measures "
+    "that on the run's held-out text; letting the slider go does the same on a run of your own."
 )
 LOW = 8
-"""The slider begins at this part of the width."""
+"""The slider begins at this part of the width where no rank is suggested."""
 _NONE = "No recovery of this run has a map to take a rank of."
 
 
@@ -35,12 +38,13 @@ def build(page: Page) -> Tab:
             [(name, key) for key, name in FACTORS.items()], value="reduced_rank", label="Factorisation",
             elem_id="rank-factor", min_width=260,
         )  # fmt: skip
-        rank = gr.Slider(1, 2, 2, step=1, label="Rank kept", elem_id="rank", min_width=260)
+        rank = gr.Slider(1, 2, 2, step=1, label="Rank kept", elem_id="rank-kept", min_width=260)
     told = gr.Markdown(elem_id="rank-words")
     with gr.Row():
         start = gr.Button("Measure this rank", variant="primary", elem_id="rank-measure", min_width=140)
         many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="rank-stop", min_width=90)
+        use = gr.Button("Use in next run", elem_id="rank-use", min_width=140)
     going = shell.near("rank")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="ranks-words")
     with gr.Row():
@@ -52,6 +56,9 @@ def build(page: Page) -> Tab:
     def tell(shown: str, label: str | None, how: Factor, asked: float) -> str:
         return _told(page.result(shown), label, how, int(asked))
 
+    def follow(shown: str, label: str | None, how: Factor, asked: float) -> list[Any]:
+        return _followed(page.result(shown), label, how, int(asked))
+
     def redraw(shown: str, label: str | None) -> list[Any]:
         return _measured(page.result(shown), label)
 
@@ -60,14 +67,14 @@ def build(page: Page) -> Tab:
         "api_visibility": "private",
         "concurrency_limit": None,
     }
-    gr.on(
-        [recovery.input, factor.input, rank.input], tell, [page.shown, recovery, factor, rank], told,
-        trigger_mode="always_last", **quiet,
-    )  # fmt: skip
+    at: list[Component] = [page.shown, recovery, factor, rank]
+    changes = [recovery.input, factor.input, rank.change]
+    gr.on(changes, tell, at, told, trigger_mode="always_last", **quiet)
+    page.shown.change(follow, at, [rank, told], **quiet)
     recovery.input(redraw, [page.shown, recovery], [words, *plots], **quiet)
-    controls = {"start": start, "start_sweep": many, "stop": stop, "progress": going}
+    controls = {"start": start, "start_sweep": many, "stop": stop, "progress": going, "use": use}
     return Tab(
-        Outputs([recovery, rank, told], _fresh),
+        Outputs([recovery, factor, rank, told], _fresh),
         Outputs([words, *plots], lambda result: _measured(result, None)),
         {**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
@@ -89,9 +96,22 @@ def _chosen(result: RunResult, label: str | None) -> RecoveryRun | None:
 def _fresh(result: RunResult) -> list[Any]:
     names, run = _names(result), _chosen(result, None)
     chosen = gr.Radio(choices=names, value=run.label if run else None, visible=len(names) > 1)
-    rank = max(result.model.hidden_size // LOW, 1)
-    told = _told(result, None, "reduced_rank", rank)
-    return [chosen, gr.Slider(maximum=result.model.hidden_size, value=rank), told]
+    rank = _suggested(result, run, "reduced_rank") or max(result.model.hidden_size // LOW, 1)
+    slider = gr.Slider(maximum=result.model.hidden_size, value=rank)
+    return [chosen, "reduced_rank", slider, _told(result, None, "reduced_rank", rank)]
+
+
+def _suggested(result: RunResult, run: RecoveryRun | None, factor: Factor) -> int | None:
+    best = figures.suggested(result, run, factor) if run else None
+    return best.alteration.rank if best else None
+
+
+def _followed(result: RunResult, label: str | None, factor: Factor, rank: int) -> list[Any]:
+    """Slider and words once there is news: after several ranks were measured, the suggested one is taken."""
+    last = result.probes[-1] if result.probes else None
+    swept = last is not None and last.alteration.rank is not None and last.generation is None
+    found = _suggested(result, _chosen(result, label), factor) if swept else None
+    return [found or gr.skip(), _told(result, label, factor, found or rank)]
 
 
 def _told(result: RunResult, label: str | None, factor: Factor, rank: int) -> str:
@@ -100,11 +120,16 @@ def _told(result: RunResult, label: str | None, factor: Factor, rank: int) -> st
         return _NONE
     words = sentences.rank_at(run.operators[0], rank, factor)
     start, stop = run.operators[0].block
-    return words if len(run.operators) == 1 else f"Block {start}:{stop}: {words}"
+    words = words if len(run.operators) == 1 else f"Block {start}:{stop}: {words}"
+    return unbroken(f"{words} {sentences.rank_expected(result, run, rank, factor)}".strip())
 
 
 def _measured(result: RunResult, label: str | None) -> list[Any]:
     run = _chosen(result, label)
     if run is None:
         return [_NONE, style.empty(_NONE), style.empty(_NONE)]
-    return [sentences.ranks(result, run), figures.ranks(result, run), figures.ranks(result, run, "kl")]
+    return [
+        unbroken(sentences.ranks(result, run)),
+        figures.ranks(result, run),
+        figures.ranks(result, run, "kl"),
+    ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from ghostlab.plots import sentences
+from ghostlab.plots.sentences.stock import Stock
 from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
 
 _FILES = {
@@ -20,6 +22,11 @@ _WORDS = (
     "### Take it along\nThe report opens offline with every figure interactive; the bar of each saves it "
     "as SVG or PNG. The first link reopens this run while this server remembers it. The second fills in its "
     "settings; what follows its question mark does so behind the address of any other Ghostlab."
+)
+_STOCK = (
+    "### Ordinary checkpoints\nAn ordinary checkpoint holds the operator in its weights, so that whatever "
+    "reads models of Transformers reads it, without code of Ghostlab's. `result/` is the folder that "
+    "`ghostlab run --out` writes, or *Everything* unpacked."
 )
 _BACK = (
     "Open a `result.json` to see it here, or a JSON file with settings to fill the sidebar. "
@@ -36,6 +43,7 @@ class Share:
         run_link, config_link: Absolute addresses.
         files: Name of a file -> the button that makes it.
         lacking: Says why the operators cannot be had; hidden where they can.
+        stock: Says which recoveries can be ordinary checkpoints, and why not the others.
         ready: Holds the file that was made last; a script saves it from there.
         upload: Takes a file in.
     """
@@ -45,6 +53,7 @@ class Share:
     config_link: gr.Textbox
     files: Mapping[str, gr.Button]
     lacking: gr.Markdown
+    stock: gr.Markdown
     ready: gr.DownloadButton
     upload: gr.UploadButton
 
@@ -71,6 +80,7 @@ def build() -> Share:
             for name, label in _FILES.items()
         }
     lacking = gr.Markdown(elem_classes="gl-figure-title", elem_id="no-operators", visible=False)
+    stock = gr.Markdown(elem_classes="gl-figure-title", elem_id="stock")
     gr.Markdown(_BACK, elem_classes="gl-figure-title")
     with gr.Row(elem_classes="gl-actions"):
         upload = gr.UploadButton(
@@ -78,7 +88,18 @@ def build() -> Share:
             elem_id="open-file",
         )  # fmt: skip
     ready = gr.DownloadButton("File", visible="hidden", elem_id="ready")
-    return Share(command, run_link, config_link, files, lacking, ready, upload)
+    return Share(command, run_link, config_link, files, lacking, stock, ready, upload)
+
+
+def as_stock(result: RunResult) -> str:
+    """A line for each recovery, or for all that are kept from it by the same; nothing for older results."""
+    lines = [f"- {_answer(each)}" for each in sentences.stock(result)]
+    return "\n".join([_STOCK, "", *lines]) if lines else ""
+
+
+def _answer(each: Stock) -> str:
+    names = ", ".join(f"**{name}**" for name in each.names)
+    return f"{names}: no. {each.reason}" if each.reason else f"{names}: yes, `{each.command}`"
 
 
 def without_operators(result: RunResult) -> str:

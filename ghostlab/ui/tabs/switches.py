@@ -20,7 +20,7 @@ from ghostlab.ui.tabs.view import Outputs, Tab
 
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
 MOST_TEXTS = 3
-_WIDTHS = ["120px", "240px", "102px", "72px", "72px", "72px", "72px", "96px"]
+_WIDTHS = ["108px", "272px", "102px", "68px", "68px", "66px", "70px", "92px"]
 _INTRO = (
     f"### {explained.title('strengths')}\n"
     "W = I + α M′: choose the part of M, its strength α and its rank. Nothing is fitted again; the altered "
@@ -67,7 +67,7 @@ def build() -> Tab:
             return ["No recovery of this run has a map to alter.", None, None, ""]
         said = sentences.strengths(result, run) + sentences.parts(result, run)
         shown = gr.Dataframe(value=table_of(result.probes), visible=bool(result.probes))
-        return [said, figures.strengths(result, run), shown, texts_of(result)]
+        return [fmt.unbroken(said), figures.strengths(result, run), shown, texts_of(result)]
 
     controls = {
         "start": start,

@@ -11,6 +11,7 @@ import pandas as pd
 from ghostlab.evaluation.tasks import INSTALL
 from ghostlab.plots import sentences
 from ghostlab.plots import tasks as figures
+from ghostlab.plots.formats import unbroken
 from ghostlab.results import RunResult
 from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
@@ -26,8 +27,8 @@ _INTRO = (
 _LEGEND = f"### Accuracy by task\n{figures.LEGEND}"
 
 
-def build(_: Page) -> Tab:
-    """Tasks, number of questions, Ask and Stop; what is retained; a table of tasks by variants."""
+def build(page: Page) -> Tab:
+    """Tasks, number of questions and their source, Ask and Stop; what is retained; tasks by variants."""
     gr.Markdown(_INTRO, elem_classes="gl-figure-title")
     ready = importlib.util.find_spec("lm_eval") is not None
     if not ready:
@@ -41,6 +42,10 @@ def build(_: Page) -> Tab:
             LIMIT, label="Questions of each", info="The first ones.", precision=0, minimum=1, min_width=130,
             elem_id="tasks-limit",
         )  # fmt: skip
+        hub = gr.Checkbox(
+            False, label="The papers' splits from the hub", info="Test parts, instead of what is installed.",
+            min_width=170, elem_id="tasks-hub", visible=page.hub,
+        )  # fmt: skip
         start = gr.Button("Ask", variant="primary", elem_id="tasks-start", min_width=90, visible=ready)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="tasks-stop", min_width=80)
     going = shell.near("tasks", phone=True)
@@ -53,8 +58,8 @@ def build(_: Page) -> Tab:
     )
     about = gr.Markdown(elem_id="tasks-about")
     shown = Outputs([words, bars, legend, table, about], render)
-    controls = {"names": names, "limit": limit, "start": start, "stop": stop, "progress": going}
-    return Tab(Outputs(), shown, controls)
+    controls = {"names": names, "limit": limit, "hub": hub, "start": start, "stop": stop}
+    return Tab(Outputs(), shown, {**controls, "progress": going})
 
 
 def render(result: RunResult) -> list[Any]:
@@ -66,7 +71,7 @@ def render(result: RunResult) -> list[Any]:
     widths = ["130px", *["180px"] * len(found.tasks), "110px"]
     frame = gr.Dataframe(value=pd.DataFrame(rows, columns=head), column_widths=widths, visible=True)
     return [
-        f"### Retained performance\n{sentences.tasks(result)}",
+        f"### Retained performance\n{unbroken(sentences.tasks(result))}",
         gr.Plot(value=figures.retained(result), visible=True),
         _LEGEND,
         frame,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,13 +36,25 @@ class Tab:
     parts: Any = None
 
 
+def named(tabs: Iterable[Tab], prefix: str) -> list[Component]:
+    """Controls of tabs whose name begins so: each starts a job, stops it, or tells how it goes."""
+    controls = [item for tab in tabs for item in tab.controls.items()]
+    return [component for name, component in controls if name.startswith(prefix)]
+
+
 @dataclass(frozen=True)
 class Page:
-    """What tabs with controls of their own need: the component that holds the id of the shown result, and
-    the function that finds the result by it."""
+    """What tabs with controls of their own need.
+
+    Attributes:
+        shown: Holds the id of the shown result.
+        result: Finds the result by it.
+        hub: Whether this host reads from the hub.
+    """
 
     shown: Component
     result: Callable[[str], RunResult]
+    hub: bool = True
 
 
 Build = Callable[[Page], Tab]

@@ -1,0 +1,54 @@
+"""Scores of a criterion for the block picker: those at hand, and jobs for others. No gradio here."""
+
+from __future__ import annotations
+
+from ghostlab.config import RunConfig
+from ghostlab.errors import ConfigError
+from ghostlab.jobs import Job
+from ghostlab.records import SelectionInfo
+from ghostlab.scoring import Scoring, alike, from_atlas, scored
+from ghostlab.ui import registry
+from ghostlab.ui.service import Finding, Service
+
+
+def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:
+    """Queue the scores of a configuration's criterion; return the job's id.
+
+    Raises:
+        GhostlabError: If it cannot work here or too many jobs wait.
+    """
+    config = scored(config)
+    if config.select is None:
+        raise ConfigError("No criterion is chosen.", "Choose one of the list.")
+    config.check(service.settings)
+    registry.check_criterion(config.select)
+    registry.check_cut(config, service.settings)
+    service.uploaded.check(config, owner)
+
+    def work(job: Job[Finding]) -> Finding:
+        return Scoring(config, service.lab.score(config, progress=job.progress, cancel=job.cancel))
+
+    return service.jobs.submit("scores", config.key, work, owner, config.to_query())
+
+
+def at_hand(
+    service: Service, config: RunConfig, *, found: str, shown: str, mapped: str
+) -> SelectionInfo | None:
+    """The scores that a configuration's criterion gives, if this server has computed them for this page.
+
+    Args:
+        service: Holds the jobs and the examples.
+        config: What the sidebar says now: scores of anything else are not these.
+        found: Id of the page's latest scores, if any.
+        shown: Id of the shown result; a run whose criterion chose has scores, too.
+        mapped: Id of the shown block map; empty for the example's.
+    """
+    view = service.jobs.view(found) if found else None
+    scoring = view.result if view else None
+    if isinstance(scoring, Scoring) and alike(scoring.config, config):
+        return scoring.selection
+    result = service.find(shown)
+    if result is not None and result.selection is not None and alike(result.config, config):
+        return result.selection
+    atlas = service.find_atlas(mapped)
+    return from_atlas(atlas, config) if atlas is not None else None
