@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,8 @@ from ghostlab.cli.show import print_table
 from ghostlab.settings import Settings
 
 _LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]
-_OUT = Annotated[Path | None, typer.Option("--out", help="JSON file for the figures of every block.")]
+_HELP = "File for the figures of every block: JSON, or a page to open where its name ends in .html."
+_OUT = Annotated[Path | None, typer.Option("--out", help=_HELP)]
 _HEAD = ("layers", "block", "cosine", "drop", "scalar", "symmetric", "ghost", "ghost_sink", "rank", "KL")
 
 
@@ -33,7 +35,7 @@ def atlas_command() -> Callable[..., None]:
         with followed() as (sink, token):
             found = Lab(settings).atlas(config, asked, progress=sink, cancel=token)
         show(found)
-        write_file(out, found.save)
+        write_file(out, partial(_save, found))
 
     own = [
         inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default="1-10", annotation=_LENGTHS),
@@ -43,6 +45,15 @@ def atlas_command() -> Callable[..., None]:
     atlas.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     atlas.__annotations__ = {p.name: p.annotation for p in parameters}
     return atlas
+
+
+def _save(atlas: Atlas, out: Path) -> None:
+    if out.suffix.lower() not in {".html", ".htm"}:
+        atlas.save(out)
+        return
+    from ghostlab.report import write_atlas
+
+    write_atlas(atlas, out)
 
 
 def show(atlas: Atlas) -> None:

@@ -86,8 +86,8 @@ def rescale(variant: Variant, hf: PreTrainedModel, factors: Mapping[int, float])
 def noticed(variant: Variant, hf: PreTrainedModel) -> str | None:
     """By how much norms notice the factor, as a sentence; ``None`` if the logits of ``hf`` are the variant's.
 
-    The same means: for each of 64 tokens within 1e-5 of the logits' norm, or within the rounding of the
-    weights where that is coarser, as in bfloat16.
+    The same means: on 64 tokens within 1e-5 of the logits' norm, or within the rounding of the weights where
+    that is coarser, as in bfloat16.
     """
     difference = _difference(variant.hf, hf)
     if difference <= max(_SAME, 4 * torch.finfo(variant.hf.dtype).eps):
@@ -124,9 +124,9 @@ def _scale(module: nn.Module, name: str, factor: float, *, offset: float = 0.0) 
 
 @torch.no_grad()
 def _difference(hf: PreTrainedModel, other: PreTrainedModel) -> float:
-    """Largest relative difference between the logits of two models at one token, among 4 x 16 tokens."""
+    """Relative difference between the logits of two models, in Frobenius norm on 4 x 16 tokens."""
     ids = torch.linspace(3, hf.config.vocab_size - 1, 64).long().reshape(4, 16)
     ids = ids.to(hf.get_input_embeddings().weight.device)
     mask = torch.ones_like(ids)
     logits, others = (m(ids, attention_mask=mask, use_cache=False).logits.float() for m in (hf, other))
-    return float(((logits - others).norm(dim=-1) / logits.norm(dim=-1)).max())
+    return float((logits - others).norm() / logits.norm())

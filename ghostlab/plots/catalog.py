@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from ghostlab.insights import Direction
 from ghostlab.plots import (
     boundary,
     insight,
@@ -21,19 +23,37 @@ from ghostlab.plots import (
 )
 from ghostlab.plots.explained import title
 from ghostlab.plots.style import Role
-from ghostlab.probes import FACTORS
+from ghostlab.probes import FACTORS, Probe
 from ghostlab.records import OperatorReport
 from ghostlab.results import RunResult
+from ghostlab.zeroshot import ZeroShot
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure with what it is called and what it says."""
+    """One figure with what it is called and what it says.
 
-    title: str
+    Attributes:
+        name: Its id in :data:`~ghostlab.plots.explained.FIGURES`.
+        figures: Usually one; two when they belong side by side.
+        heading: Its title where that is not the figure's own, as where there are several of its kind.
+        directions: What is to be told of directions, one by one.
+        answers: Zero-shot answers to be given as a table.
+        probes: Altered maps whose continuations are to be shown.
+    """
+
+    name: str
     sentence: str
     figures: list[go.Figure]
-    """Usually one; two when they belong side by side."""
+    heading: str = ""
+    directions: Sequence[Direction] = ()
+    answers: ZeroShot | None = None
+    probes: Sequence[Probe] = ()
+
+    @property
+    def title(self) -> str:
+        """Its heading."""
+        return self.heading or title(self.name)
 
 
 @dataclass(frozen=True)
@@ -49,7 +69,7 @@ def sections(result: RunResult) -> list[Section]:
     made = [_likelihood(result)]
     if result.selection is not None:
         words = sentences.selection(result.selection)
-        panel = Panel(title("scores"), words, [selection.scores(result.selection)])
+        panel = Panel("scores", words, [selection.scores(result.selection)])
         made.append(Section("Choice of blocks", [panel]))
     if result.runs:
         made += [_boundary(result, block) for block in range(len(result.cut.blocks))]
@@ -60,45 +80,43 @@ def _asked(result: RunResult) -> list[Section]:
     """What the variants answered, where they were asked."""
     if result.zero_shot is None:
         return []
-    panel = Panel("Retained performance", sentences.tasks(result), [tasks.retained(result)])
+    panel = Panel("retained", sentences.tasks(result), [tasks.retained(result)], answers=result.zero_shot)
     return [Section("Zero-shot tasks", [panel])]
 
 
 def _likelihood(result: RunResult) -> Section:
     panels = [
-        Panel(title("perplexity"), sentences.perplexity(result), [perplexity.perplexity(result)]),
-        Panel(title("gap_closed"), sentences.gap_closed(result), [perplexity.gap_closed(result)]),
+        Panel("perplexity", sentences.perplexity(result), [perplexity.perplexity(result)]),
+        Panel("gap_closed", sentences.gap_closed(result), [perplexity.gap_closed(result)]),
         Panel(
-            title("window_differences"),
+            "window_differences",
             sentences.window_differences(result),
             [windows.window_differences(result)],
         ),
         Panel(
-            title("window_distribution"),
+            "window_distribution",
             sentences.window_distribution(result),
             [windows.window_distribution(result)],
         ),
-        Panel(title("by_position"), sentences.by_position(result), [perplexity.by_position(result)]),
+        Panel("by_position", sentences.by_position(result), [perplexity.by_position(result)]),
     ]
     if result.baseline.pruned.agreement:
-        panels.append(Panel("By kind of token", sentences.by_kind(result), [kinds.by_kind(result)]))
+        panels.append(Panel("by_kind", sentences.by_kind(result), [kinds.by_kind(result)]))
     return Section("What was lost and what came back", panels if result.runs else [panels[0], *panels[3:]])
 
 
 def _boundary(result: RunResult, block: int) -> Section:
     runs, part = result.runs, None if len(result.cut.blocks) == 1 else block
     panels = [
-        Panel(title("explained"), sentences.explained(runs, part), [boundary.explained(runs, part)]),
+        Panel("explained", sentences.explained(runs, part), [boundary.explained(runs, part)]),
         Panel(
-            title("relative_error"),
+            "relative_error",
             sentences.relative_error(runs, part),
             [boundary.relative_error(runs, part)],
         ),
+        Panel("channel_error", sentences.channel_error(runs, part), [boundary.channel_error(runs, part)]),
         Panel(
-            title("channel_error"), sentences.channel_error(runs, part), [boundary.channel_error(runs, part)]
-        ),
-        Panel(
-            title("position_error"),
+            "position_error",
             sentences.position_error(runs, part),
             [boundary.position_error(runs, part)],
         ),
@@ -114,7 +132,7 @@ def _operators(result: RunResult) -> list[Section]:
             continue
         panels = [panel for role, report in rows for panel in _operator(role, report)]
         cost = sentences.symmetry_cost(result.runs, block)
-        panels.append(Panel(title("symmetry_cost"), cost, [operator.symmetry_cost(result.runs, block)]))
+        panels.append(Panel("symmetry_cost", cost, [operator.symmetry_cost(result.runs, block)]))
         made.append(Section(f"The fitted map{_of_block(result, block)}", panels))
         made.append(_spectrum(result, block))
     return made
@@ -124,10 +142,18 @@ def _operator(role: Role, report: OperatorReport) -> list[Panel]:
     name, colour = role.name, role.colour
     maps = [operator.heat_map(report, "symmetric"), operator.heat_map(report, "antisymmetric")]
     return [
-        Panel(f"S and A of {name}", sentences.heat_map(report), maps),
-        Panel(f"Energy of {name}", sentences.energy_split(report), [operator.energy_split(report)]),
+        Panel("heat_map", sentences.heat_map(report), maps, f"S and A of {name}"),
         Panel(
-            f"Eigenvalues of {name}", sentences.eigenvalues(report), [operator.eigenvalues(report, colour)]
+            "energy_split",
+            sentences.energy_split(report),
+            [operator.energy_split(report)],
+            f"Energy of {name}",
+        ),
+        Panel(
+            "eigenvalues",
+            sentences.eigenvalues(report),
+            [operator.eigenvalues(report, colour)],
+            f"Eigenvalues of {name}",
         ),
         *_closer(role, report),
     ]
@@ -138,18 +164,23 @@ def _closer(role: Role, report: OperatorReport) -> list[Panel]:
     panels = []
     if report.directions:
         bars = insight.directions(report, role.colour)
-        panels.append(Panel(f"Top directions of {role.name}", sentences.directions(report), [bars]))
+        words = sentences.directions(report)
+        panels.append(
+            Panel("directions", words, [bars], f"Top directions of {role.name}", directions=report.directions)
+        )
     if report.plane:
         planes = [insight.state_plane(report, role), insight.state_plane(report, role, "massive")]
         words = sentences.state_plane(report)
-        panels.append(Panel(f"States recovered by {role.name}: ordinary, massive", words, planes))
+        panels.append(
+            Panel("state_plane", words, planes, f"States recovered by {role.name}: ordinary, massive")
+        )
     return panels
 
 
 def _spectrum(result: RunResult, block: int) -> Section:
     panels = [
         Panel(
-            title(name),
+            name,
             getattr(sentences, name)(result.runs, block),
             [getattr(spectrum, name)(result.runs, block)],
         )
@@ -165,12 +196,15 @@ def _probed(result: RunResult) -> list[Section]:
         found = [probe for probe in result.probes if probe.label == run.label]
         if any(probe.alteration.rank is None for probe in found):
             words = sentences.strengths(result, run) + sentences.parts(result, run)
+            drawn = [probes.strengths(result, run)]
             panels.append(
-                Panel(f"Parts and strengths of {run.label}", words, [probes.strengths(result, run)])
+                Panel("strengths", words, drawn, f"Parts and strengths of {run.label}", probes=found)
             )
         if any(probes.by_rank(result, run, factor) for factor in FACTORS):
             drawn = [probes.ranks(result, run), probes.ranks(result, run, "kl")]
-            panels.append(Panel(f"Ranks of {run.label}, measured", sentences.ranks(result, run), drawn))
+            panels.append(
+                Panel("ranks", sentences.ranks(result, run), drawn, f"Ranks of {run.label}, measured")
+            )
     return [Section("Altered maps in the model", panels)] if panels else []
 
 

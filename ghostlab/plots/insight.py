@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import plotly.graph_objects as go
 
-from ghostlab.insights import Direction, Points
+from ghostlab.insights import Direction, Excitement, Points
 from ghostlab.plots import style
 from ghostlab.plots.formats import percent
 from ghostlab.plots.style import Role
@@ -45,6 +46,13 @@ def directions(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Figu
 def channels(shares: list[tuple[int, float]]) -> str:
     """``12 (40 %), 301 (9 %)``."""
     return ", ".join(f"{channel} ({percent(share)})" for channel, share in shares)
+
+
+def told(one: Direction, quoted: Callable[[Excitement], str]) -> str:
+    """A direction with its channels and the tokens that move along it, each as ``quoted`` puts it."""
+    tokens = ", ".join(map(quoted, one.tokens))
+    moves = f"; moves farthest: {tokens}" if tokens else ""
+    return f"writes to channels {channels(one.writes)}; reads {channels(one.reads)}{moves}"
 
 
 def _hover(one: Direction) -> str:

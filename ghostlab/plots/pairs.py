@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.comparison import ORIGINAL, Side, same_windows
-from ghostlab.plots import boundary, explained, perplexity, spectrum, style, windows
+from ghostlab.plots import boundary, perplexity, spectrum, style, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import number
 from ghostlab.plots.sentences import sides
@@ -21,9 +21,9 @@ def panels(one: Side, other: Side) -> list[Panel]:
     """Likelihood, restored state and spectrum of both sides, in a fixed order."""
     runs = [replace(side.run, label=side.name) for side in (one, other)]
     made = [
-        Panel(explained.title("perplexity"), sides.perplexity(one, other), [bars(one, other)]),
-        Panel(explained.title("paired_windows"), _windows(one, other), [by_window(one, other)]),
-        Panel(explained.title("by_position"), _positions(one, other), [by_position(one, other)]),
+        Panel("perplexity", sides.perplexity(one, other), [bars(one, other)]),
+        Panel("paired_windows", _windows(one, other), [by_window(one, other)]),
+        Panel("by_position", _positions(one, other), [by_position(one, other)]),
     ]
     drawn = (
         ("explained", boundary.explained, sides.explained),
@@ -33,10 +33,7 @@ def panels(one: Side, other: Side) -> list[Panel]:
         ("rank_curve", spectrum.rank_curve, sides.rank_curve),
     )
     looks = _looks(one, other)
-    both = [
-        Panel(explained.title(name), words(one, other), [figure(runs, looks=looks)])
-        for name, figure, words in drawn
-    ]
+    both = [Panel(name, words(one, other), [figure(runs, looks=looks)]) for name, figure, words in drawn]
     return [*made, *both]
 
 

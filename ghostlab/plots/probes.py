@@ -19,8 +19,8 @@ _TITLES: dict[Measure, str] = {
     "perplexity": "perplexity on held-out text",
     "kl": "KL to the original, nats per token",
 }
-_PART_LOOKS = {
-    "whole": ("#11a37f", "circle", "solid"),
+PART_LOOKS = {
+    "whole": ("#0ca27e", "circle", "solid"),
     "symmetric": (style.SYMMETRIC, "diamond", "10px,3px"),
     "antisymmetric": (style.ANTISYMMETRIC, "triangle-up", "3px,2px"),
 }
@@ -49,7 +49,7 @@ def strengths(result: RunResult, run: RecoveryRun, measure: Measure = "perplexit
             if probe.alteration.part == part and probe.alteration.rank is None
         ]
         if len(points) > 1:
-            traces.append(_line(name, sorted(dict.fromkeys(points), key=_place), _PART_LOOKS[part]))
+            traces.append(_line(name, sorted(dict.fromkeys(points), key=_place), PART_LOOKS[part]))
     return _measured(result, traces, measure, {"title": "strength (1 is as fitted)"})
 
 

@@ -1,8 +1,8 @@
 """One look for every figure: fixed colours for fixed roles, and a template for light and dark pages.
 
 The background is transparent and every grey is chosen to stand out from white and from near-black alike, so
-that one figure serves both themes. Colours follow Okabe and Ito's palette (distinct to colour-blind eyes),
-moved to middle lightness; each role also has a dash and a symbol of its own, so colour is never the only cue.
+that one figure serves both themes. Colours are of middle lightness and lie far apart to normal and to
+colour-blind eyes; each role also has a dash and a symbol of its own, so colour is never the only cue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INK = "#747982"
 """Text; 4.4:1 on white and on #0b0f19, the best that one grey can do on both."""
 GRID = "rgba(128,128,128,.25)"
 GUIDE = "rgba(128,128,128,.75)"
-SYMMETRIC, ANTISYMMETRIC = "#2f86d6", "#d08a00"
+SYMMETRIC, ANTISYMMETRIC = "#0c8ade", "#b87a00"
 LINE_HEIGHT = 380
 LOG_FACTOR = 20.0
 MODEBAR = Path(__file__).with_name("modebar.js")
@@ -45,10 +45,19 @@ class Role:
 ORIGINAL = Role("original", "#7f8794", "2px,3px", "square")
 PRUNED = Role("pruned", "#d9570a", "5px,3px", "x")
 _COLOURS = (
-    "#2f86d6", "#11a37f", "#c873b4", "#c99700", "#5a5fd0", "#8a6a4f",
-    "#d1495b", "#6f9a2a", "#1797a6", "#9b5fc9", "#a8883a", "#5f83a3",
+    "#0c8ade", "#0ca27e", "#c06cba", "#9c902a", "#5460d8", "#846c48",
+    "#cc243c", "#5a725a", "#187872", "#8a5ac0", "#ae8a54", "#5a789c",
 )  # fmt: skip
-_DASHES = ("solid", "10px,3px", "7px,3px,2px,3px", "10px,3px,3px,3px", "solid", "3px,2px", "12px,4px")
+"""Every pair, with those of original and pruned model, stays apart to eyes that lack a kind of cone too."""
+_DASHES = (
+    "solid",
+    "10px,3px",
+    "7px,3px,2px,3px",
+    "10px,3px,3px,3px",
+    "14px,3px,2px,3px,2px,3px",
+    "3px,2px",
+    "12px,4px",
+)
 _SYMBOLS = ("circle", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "pentagon", "bowtie")
 """Cycles of 12, 7 and 8: no two of the first 168 recoveries look alike."""
 

@@ -9,7 +9,13 @@ from ghostlab.plots.formats import interval, percent, plural
 from ghostlab.plots.style import Role
 from ghostlab.records import Metric
 from ghostlab.results import RunResult
-from ghostlab.zeroshot import Which, ZeroShot
+from ghostlab.zeroshot import TaskInfo, Which, ZeroShot
+
+LEGEND = (
+    "Accuracy in %: ± is the standard error; behind the stroke the choice is taken by likelihood per "
+    "character (acc_norm), where the task has that. A star marks what differs from the original by more than "
+    "chance (McNemar, p < 0.05)."
+)
 
 
 def retained(result: RunResult, which: Which = "acc") -> go.Figure:
@@ -67,6 +73,14 @@ def table(found: ZeroShot, sure: float = 0.05) -> list[list[str]]:
     """
     head = ["variant", *(f"{task.name} ({task.documents})" for task in found.tasks), "mean"]
     return [head, *([name, *_cells(found, name, sure)] for name in found.variants)]
+
+
+def about(task: TaskInfo) -> str:
+    """What was asked of a task, and where it came from."""
+    where = "installed" if task.source == "shipped" else task.source
+    note = f", {task.note}" if task.note else ""
+    chance = "" if task.guessing is None else f", chance {percent(task.guessing)}"
+    return f"{task.name}, first {task.documents} of the {task.split} split ({where}{note}{chance})"
 
 
 def _cells(found: ZeroShot, name: str, sure: float) -> list[str]:

@@ -1,7 +1,7 @@
 // One tooltip for all generated tokens: by pointer, by tap, and by Tab and the arrow keys (one stop per text).
 (() => {
   const SELECTOR = ".gl-token[data-tip]";
-  const tip = Object.assign(document.createElement("div"), {id: "gl-tip", className: "gl-tip", role: "tooltip"});
+  const tip = Object.assign(document.createElement("div"), {id: "gl-token-tip", className: "gl-token-tip", role: "tooltip"});
   let told = null;
   const tokenOf = (target) => target?.closest?.(SELECTOR) ?? null;
   const place = () => {

@@ -80,6 +80,7 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
         "theme": theme.theme(),
         "css_paths": [theme.CSS, agenda.CSS, picker.CSS, tour.CSS, tokens.CSS],
         "head": theme.head(),
+        "favicon_path": theme.ICON,
         "share": False,
         "ssr_mode": False,
         "run_history": False,

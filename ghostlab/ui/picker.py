@@ -64,7 +64,7 @@ def _template() -> str:
 def _tip(title: str, help: str) -> str:
     if not help:
         return ""
-    return f'<button type="button" class="gl-tip" aria-label="{title}: {help}">?<span>{help}</span></button>'
+    return f'<button type="button" class="gl-help" aria-label="{title}: {help}">?<span>{help}</span></button>'
 
 
 def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:

@@ -9,11 +9,8 @@ from ghostlab.generations import Generation
 from ghostlab.jobstate import JobView
 from ghostlab.plots import style, tokens
 from ghostlab.results import RunResult
+from ghostlab.ui import theme
 
-TAGLINE = (
-    "Drop layers of a language model, fit the linear map that stands in for them, "
-    "and see what was lost, what came back and why."
-)
 _LOGO = (
     '<svg viewBox="0 0 32 32" aria-hidden="true"><path d="M16 3C9.9 3 6 7.6 6 13.5V28l3.6-2.6L12.8 28l3.2-2.6'
     'L19.2 28l3.2-2.6L26 28V13.5C26 7.6 22.1 3 16 3z"/><circle cx="12.4" cy="13" r="1.9"/>'
@@ -23,7 +20,7 @@ _LOGO = (
 
 def header() -> str:
     """Name of the app and one sentence on what it is."""
-    return f'<div class="gl-brand">{_LOGO}<div><h1>Ghostlab</h1><p>{TAGLINE}</p></div></div>'
+    return f'<div class="gl-brand">{_LOGO}<div><h1>Ghostlab</h1><p>{theme.DESCRIPTION}</p></div></div>'
 
 
 def notice(sentence: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import gradio as gr
@@ -9,6 +10,13 @@ import gradio as gr
 from ghostlab.plots import style, tokens
 
 CSS = Path(__file__).with_name("style.css")
+ICON = CSS.with_name("icon.svg")
+TITLE = "Ghostlab: prune layers of a language model, and bring back what they did"
+DESCRIPTION = (
+    "Drop layers of a language model, fit the linear map that stands in for them, "
+    "and see what was lost, what came back and why."
+)
+"""What search engines and those to whom a link is sent are told."""
 _WHEN_PLOTLY_COMES = """
 let plotly;
 function withoutBase() {
@@ -69,9 +77,19 @@ def theme() -> gr.themes.Base:
 
 
 def head() -> str:
-    """Scripts for the page's head: buttons for every figure before the first is drawn, a tooltip for tokens.
+    """What stands in the page's head: what the page is, and scripts.
 
+    Every figure gets its buttons before the first one is drawn, and tokens their tooltip.
     Gradio sets ``window.Plotly`` when the first figure comes into sight; nothing else tells of it.
     """
     buttons, tooltip = (path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT))
-    return f"<script>{buttons}\n{_WHEN_PLOTLY_COMES}\n{tooltip}</script>"
+    shown = {
+        "og:type": "website",
+        "og:site_name": "Ghostlab",
+        "og:title": TITLE,
+        "og:description": DESCRIPTION,
+    }
+    meta = f'<meta name="description" content="{escape(DESCRIPTION)}">' + "".join(
+        f'<meta property="{name}" content="{escape(value)}">' for name, value in shown.items()
+    )
+    return f"{meta}<script>{buttons}\n{_WHEN_PLOTLY_COMES}\n{tooltip}</script>"

@@ -224,7 +224,7 @@ def tick_and_read_about(page: Page, operator: str) -> None:
 
 
 def a_part_of_the_map_is_heard(page: Page) -> None:
-    """Put the symmetric part alone into the model, then look at what a low rank would explain."""
+    """Put the symmetric part alone into the model, then a rank by letting the slider go."""
     page.locator("#operator-recovery").get_by_label("ghost", exact=True).check()
     page.locator("#probe-part").get_by_label("S only").check()
     page.locator("#probe").click()
@@ -237,6 +237,12 @@ def a_part_of_the_map_is_heard(page: Page) -> None:
     rank.fill("64")
     rank.press("Enter")
     expect(page.locator("#rank-words")).to_contain_text("Rank 64 by reduced rank explains")
+    page.locator("#rank-kept input[type=range]").click()  # let go in the middle
+    expect(page.locator("#rank-words")).to_contain_text("Measured: perplexity", timeout=RUN_MS)
+    expect(page.locator("#ranks-words")).to_contain_text("By reduced rank, rank 28")
+    expect(page.locator("#rank-measure")).to_be_enabled()
+    page.locator("#rank-use").click()
+    expect(page.get_by_text(re.compile("Rank of every operator: 28"))).to_be_visible()
 
 
 def the_example_and_the_run_can_be_compared(page: Page) -> None:

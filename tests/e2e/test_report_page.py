@@ -62,7 +62,7 @@ def tokens_are_told_by_keyboard_and_tap(page: Page) -> None:
     expect(tip).to_contain_text("original: log-probability")
     page.keyboard.press("ArrowRight")
     expect(second).to_be_focused()
-    expect(second).to_have_attribute("aria-describedby", "gl-tip")
+    expect(second).to_have_attribute("aria-describedby", "gl-token-tip")
     assert [texts.nth(0).locator("[tabindex='0']").count(), first.get_attribute("aria-describedby")] == [
         1,
         None,

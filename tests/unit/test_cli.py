@@ -77,7 +77,10 @@ def lab(install_lab: Callable[[Work], FakeLab], monkeypatch: pytest.MonkeyPatch)
     def write_report(result: RunResult, path: Path) -> None:
         path.write_text(f"<html>{result.config.key}</html>")
 
-    report = _module("ghostlab.report", write_report=write_report)
+    def write_atlas(atlas: Atlas, path: Path) -> None:
+        path.write_text(f"<html>{len(atlas.blocks)} blocks</html>")
+
+    report = _module("ghostlab.report", write_report=write_report, write_atlas=write_atlas)
     monkeypatch.setitem(sys.modules, "ghostlab.report", report)
     return install_lab(lambda progress: progress.at(0.5, "Halfway"))
 
@@ -313,6 +316,9 @@ def test_an_atlas_prints_the_best_of_each_length_and_writes_all(
     assert rows == [["2", "5:7"], ["5", "4:9"]]
     assert f"Wrote {out}" in printed
     assert Atlas.load(out) == replace(make_atlas((2, 5)), config=RunConfig(seed=3))
+    page = tmp_path / "atlas.html"
+    assert main(["atlas", "--lengths", "2,5", "--out", str(page)]) == 0
+    assert "19 blocks" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ghostlab.plots import style
 from ghostlab.plots.blocks import FIGURES, FIRST, words
 from ghostlab.plots.sentences import atlas as sentences
 from tests.helpers.atlases import LAYERS, MASSIVE, make_atlas
-from tests.unit.test_plots_figures import contrast, luminance
+from tests.helpers.eyes import contrast, luminance
 
 pytestmark = pytest.mark.unit
 

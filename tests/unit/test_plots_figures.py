@@ -18,6 +18,7 @@ from ghostlab.plots import (
     operator,
     pairs,
     perplexity,
+    probes,
     selection,
     spectrum,
     style,
@@ -25,6 +26,7 @@ from ghostlab.plots import (
 )
 from ghostlab.records import Metric, RankCurve, SelectionInfo
 from ghostlab.resampling import difference
+from tests.helpers.eyes import SIGHT, contrast, distance
 from tests.helpers.results import TILE, make_result, with_selection
 
 pytestmark = pytest.mark.unit
@@ -42,17 +44,6 @@ def bars(figure: go.Figure) -> dict[str, float]:
     }
 
 
-def luminance(colour: str) -> float:
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def test_every_figure_is_fit_for_both_themes_and_names_its_axes():
     for section in catalog.sections(with_selection(make_result(("drop", "ghost", "affine"), blocks=2))):
         for figure in (figure for panel in section.panels for figure in panel.figures):
@@ -67,13 +58,27 @@ def test_every_figure_is_fit_for_both_themes_and_names_its_axes():
             )
 
 
-@pytest.mark.parametrize("page", ["#ffffff", "#0b0f19"])
-def test_text_and_roles_stand_out_from_both_pages(page):
-    assert contrast(style.INK, page) > 4
-    looks = [style.ORIGINAL, style.PRUNED, *style.roles(make_result(("a", "b", "c", "d", "e", "f")).runs)]
-    assert min(contrast(role.colour, page) for role in looks) > 2.5
-    assert len({role.colour for role in looks}) == len(looks)
+PAGES = ("#ffffff", "#f7f8fb", "#0b0f19", "#0e1320", "#161d2c")
+"""Of the report and of the app, light and dark, and the app's dark cards."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_text_and_lines_stand_out_from_every_page(page):
+    if page in ("#ffffff", "#0b0f19"):
+        assert contrast(style.INK, page) > 4
+    drawn = [*style.colours(12), style.SYMMETRIC, style.ANTISYMMETRIC]
+    assert min(contrast(colour, page) for colour in drawn) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_colours_stay_apart_to_every_eye(sight):
+    """A distance of 2.3 can just be seen; above 10 two colours differ at a glance."""
+    parts = [colour for colour, _, _ in probes.PART_LOOKS.values()]
+    for drawn in (style.colours(12), parts, [style.SYMMETRIC, style.ANTISYMMETRIC]):
+        assert min(distance(*pair, sight) for pair in itertools.combinations(drawn, 2)) > 10
+    looks = [style.ORIGINAL, style.PRUNED, *style.named_roles("abcdef")]
     assert len({(role.dash, role.symbol) for role in looks}) == len(looks)
+    assert len({role.dash for role in looks}) == len({role.symbol for role in looks}) == len(looks)
 
 
 def test_every_operator_of_one_run_looks_like_no_other(result):

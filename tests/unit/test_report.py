@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -10,7 +11,13 @@ import plotly.io
 import pytest
 
 from ghostlab import report
+from ghostlab.plots import insight, tasks
+from ghostlab.plots.blocks import FIGURES as FIGURES_OF_BLOCKS
+from ghostlab.plots.explained import FIGURES
+from ghostlab.probes import Alteration, Probe
+from tests.helpers.atlases import make_atlas
 from tests.helpers.results import MULTIPLIES, make_result, with_selection
+from tests.helpers.zeroshot import make_zero_shot
 
 pytestmark = pytest.mark.unit
 
@@ -59,6 +66,47 @@ def test_report_holds_plotly_once_and_every_figure_as_json(page):
     assert len(boxes) > 20
     first = plotly.io.from_json(stored[0][1])
     assert first.data[0].name == "original"
+
+
+def test_every_figure_of_the_report_is_explained(page):
+    articles = re.findall(r"<article.*?</article>", page, re.DOTALL)
+    drawn = [article for article in articles if "data-figure" in article]
+    assert len(drawn) > 20
+    assert all(article.count("<summary>What is this?</summary>") == 1 for article in drawn)
+    told = html.unescape(page)
+    assert all(name not in told or FIGURES[name].formula in told for name in ("perplexity", "heat_map"))
+    assert "<i>matrix</i>" in page
+    assert "<code>ghost_sink</code>" in page
+
+
+def test_report_has_what_the_app_tells_of_directions_tasks_and_probes():
+    nasty = "<b>"
+    asked = make_zero_shot(["original", "pruned", "ghost"], ["arc_easy", "piqa"])
+    spoken = make_result().generations[2]
+    result = make_result()
+    metric = result.runs[0].perplexity
+    probe = Probe(
+        result.runs[0].label, Alteration("symmetric", 0.5), 9, metric, metric, metric, [1.0],
+        prompt=nasty, generation=spoken,
+    )  # fmt: skip
+    page = report.render(replace(result, zero_shot=asked, probes=[probe]))
+    direction = result.runs[0].operators[0].directions[0]
+    assert f"writes to channels {insight.channels(direction.writes)}; reads" in page
+    assert f"<b>{html.escape(direction.tokens[0].token)}</b></q>" in page
+    for row in tasks.table(asked):
+        assert all(f">{html.escape(cell)}<" in page for cell in row)
+    assert f"<h3>{probe.alteration.name}</h3>" in page
+    assert "<p>&lt;b&gt;</p>" in page
+
+
+def test_the_report_of_an_atlas_has_a_map_of_every_figure_and_the_best_blocks():
+    atlas = make_atlas()
+    page = report.render_atlas(atlas)
+    assert page.count('class="figure"') == 1 + len(FIGURES_OF_BLOCKS)
+    best = atlas.best(5)
+    assert f'<th scope="row">{best.start}:{best.stop} (5 layers)</th>' in page
+    assert "default-src 'none'" in page
+    assert page.count("plotly.js v") == 1
 
 
 def test_report_loads_nothing(page):

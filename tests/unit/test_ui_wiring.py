@@ -102,6 +102,15 @@ def test_a_file_made_for_one_visitor_is_served_to_nobody_by_its_path(
     assert re.fullmatch(r"[0-9a-f]{64}", cached.parent.name), "named after its content"
 
 
+def test_the_page_says_what_it_is_and_has_an_icon_of_its_own(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
+    head = built[1]["head"]
+    for name in ('name="description"', 'property="og:title"', 'property="og:description"'):
+        assert re.search(f'<meta {name} content="[^"]{{40,160}}">', head), name
+    icon = Path(built[1]["favicon_path"])
+    assert icon.read_text(encoding="utf-8").startswith("<svg xmlns=")
+    assert icon.stat().st_size < 600
+
+
 def test_the_stylesheet_knows_every_class_that_is_used() -> None:
     from ghostlab.ui import present
 

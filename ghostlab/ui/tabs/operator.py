@@ -63,14 +63,9 @@ def _directions(report: OperatorReport, role: Role) -> list[go.Figure]:
 
 def _told_directions(report: OperatorReport) -> str:
     """The sentence, and below it each direction with its channels and tokens."""
-    lines = [sentences.directions(report), ""]
-    for number, one in enumerate(report.directions, start=1):
-        tokens = ", ".join(_quoted(token) for token in one.tokens)
-        lines.append(
-            f"{number}. writes to channels {insight.channels(one.writes)}; "
-            f"reads {insight.channels(one.reads)}" + (f"; moves farthest: {tokens}" if tokens else "")
-        )
-    return "\n".join(lines)
+    told = (insight.told(one, _quoted) for one in report.directions)
+    lines = [f"{number}. {words}" for number, words in enumerate(told, start=1)]
+    return "\n".join([sentences.directions(report), "", *lines])
 
 
 def _quoted(token: Excitement) -> str:

@@ -9,7 +9,6 @@ import gradio as gr
 import pandas as pd
 
 from ghostlab.evaluation.tasks import INSTALL
-from ghostlab.plots import formats as fmt
 from ghostlab.plots import sentences
 from ghostlab.plots import tasks as figures
 from ghostlab.plots.formats import unbroken
@@ -17,7 +16,6 @@ from ghostlab.results import RunResult
 from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 from ghostlab.ui.task_jobs import OFFERED
-from ghostlab.zeroshot import TaskInfo
 
 FIRST = ["arc_easy", "piqa", "hellaswag"]
 LIMIT = 50
@@ -26,11 +24,7 @@ _INTRO = (
     "in the prompt. Contexts are read once for all choices and models. Fifty questions tell differences of "
     "some ten points and more; the paired test says which ones are real."
 )
-_LEGEND = (
-    "### Accuracy in %\n± is the standard error; behind the stroke the choice is taken by likelihood per "
-    "character (*acc_norm*), where the task has that. A star marks what differs from the original by more "
-    "than chance (McNemar, p < 0.05)."
-)
+_LEGEND = f"### Accuracy by task\n{figures.LEGEND}"
 
 
 def build(page: Page) -> Tab:
@@ -81,12 +75,5 @@ def render(result: RunResult) -> list[Any]:
         gr.Plot(value=figures.retained(result), visible=True),
         _LEGEND,
         frame,
-        "Asked: " + "; ".join(map(_about, found.tasks)) + ".",
+        "Asked: " + "; ".join(map(figures.about, found.tasks)) + ".",
     ]
-
-
-def _about(task: TaskInfo) -> str:
-    where = "installed" if task.source == "shipped" else task.source
-    note = f", {task.note}" if task.note else ""
-    chance = "" if task.guessing is None else f", chance {fmt.percent(task.guessing)}"
-    return f"{task.name}, first {task.documents} of the {task.split} split ({where}{note}{chance})"

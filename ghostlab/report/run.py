@@ -1,24 +1,19 @@
-"""One HTML file that tells a whole run: opens without a network, follows the reader's light or dark theme.
-
-Everything is inside: plotly.js once, the figures as JSON that is drawn when scrolled to, and a content
-security policy that forbids any request.
-"""
+"""The report of a run: every figure with its sentence and explanation, every text, what was fitted where."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from html import escape
-from importlib.resources import files
+from itertools import count as numbers_from
 from pathlib import Path
-from string import Template
 
-import plotly.graph_objects as go
-from plotly.offline import get_plotlyjs
-
-from ghostlab.plots import catalog, sentences, style, tokens
-from ghostlab.plots.formats import count, number, percent, unbroken
+from ghostlab.generations import Generation
+from ghostlab.insights import Excitement
+from ghostlab.plots import catalog, insight, sentences, tasks, tokens
+from ghostlab.plots.formats import count, number, percent
 from ghostlab.plots.perplexity import variants
 from ghostlab.records import Metric, RecoveryRun, Scores
+from ghostlab.report import page
 from ghostlab.results import RunResult
 
 _SCORES = (
@@ -40,48 +35,24 @@ _RECOVERIES = (
 
 def write_report(result: RunResult, path: Path) -> Path:
     """Write the report of ``result`` to ``path``, whole or not at all; missing folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(render(result), encoding="utf-8")
-    partial.replace(path)
-    return path
+    return page.write(render(result), path)
 
 
 def render(result: RunResult) -> str:
     """The report as one HTML document."""
     parts = [
         _warnings(result),
-        _section("Figures at a glance", _tables(result)),
+        page.section("Figures at a glance", _tables(result)),
         *_figures(result),
         _generations(result),
-        _section("Ordinary checkpoints", _facts(_stock(result))),
-        _section("What was fitted and evaluated on what", _facts(_setup(result))),
-        _section("Run it again", f"<pre>{escape(result.config.to_command())}</pre>"),
-        _section("Versions and timings", _facts(_circumstances(result))),
+        page.section("Ordinary checkpoints", page.facts(_stock(result))),
+        page.section("What was fitted and evaluated on what", page.facts(_setup(result))),
+        page.section("Run it again", f"<pre>{escape(result.config.to_command())}</pre>"),
+        page.section("Versions and timings", page.facts(_circumstances(result))),
     ]
-    return _resource("report.html").substitute(
-        title=escape(f"{result.model.name}: {result.cut.description}"),
-        lead=_words(sentences.perplexity(result)),
-        style=files("ghostlab").joinpath("report.css").read_text(encoding="utf-8")
-        + tokens.CSS.read_text(encoding="utf-8"),
-        body="\n".join(part for part in parts if part),
-        footer=escape(f"Run {result.config.key}" + (f", {result.created}" if result.created else "")),
-        plotly=get_plotlyjs(),
-        scripts="\n".join(path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT)),
-    )
-
-
-def _resource(name: str) -> Template:
-    return Template(files("ghostlab").joinpath(name).read_text(encoding="utf-8"))
-
-
-def _words(sentence: str) -> str:
-    """A sentence as HTML, no per-cent sign parted from its number."""
-    return escape(unbroken(sentence))
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{body}</section>" if body else ""
+    title = f"{result.model.name}: {result.cut.description}"
+    footer = f"Run {result.config.key}" + (f", {result.created}" if result.created else "")
+    return page.document("Ghostlab report", title, page.words(sentences.perplexity(result)), parts, footer)
 
 
 def _warnings(result: RunResult) -> str:
@@ -89,33 +60,16 @@ def _warnings(result: RunResult) -> str:
     return f'<ul class="warnings">{items}</ul>' if items else ""
 
 
-def _facts(facts: Mapping[str, str]) -> str:
-    """A list of terms; nothing if there are none."""
-    if not facts:
-        return ""
-    return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items()) + "</dl>"
-
-
 # -- the table -------------------------------------------------------------------------------------------
 
 
 def _tables(result: RunResult) -> str:
     rows = variants(result)
-    scores = _table(_SCORES, [[escape(role.name), *_score_cells(each)] for role, each in rows])
+    scores = page.table(_SCORES, [[escape(role.name), *_score_cells(each)] for role, each in rows])
     fitted = [(role, each) for role, each in rows if isinstance(each, RecoveryRun)]
     if not fitted:
         return scores
-    return scores + _table(_RECOVERIES, [[escape(role.name), *_fit_cells(run)] for role, run in fitted])
-
-
-def _table(columns: Iterable[tuple[str, str]], rows: Iterable[list[str]]) -> str:
-    """A table from cells that are HTML already; the first of a row names it."""
-    heads = "".join(f'<th scope="col">{title}<small>{unit}</small></th>' for title, unit in columns)
-    lines = "".join(
-        f'<tr><th scope="row">{name}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-        for name, *cells in rows
-    )
-    return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
+    return scores + page.table(_RECOVERIES, [[escape(role.name), *_fit_cells(run)] for role, run in fitted])
 
 
 def _score_cells(scores: Scores | RecoveryRun) -> list[str]:
@@ -143,28 +97,51 @@ def _fit_cells(run: RecoveryRun) -> list[str]:
 
 
 def _figures(result: RunResult) -> list[str]:
-    numbers = iter(range(10_000))
+    numbers = numbers_from()
     return [
-        _section(
-            section.title,
-            f'<div class="panels">{"".join(_panel(panel, numbers) for panel in section.panels)}</div>',
-        )
+        page.section(section.title, page.panels(_panel(panel, numbers) for panel in section.panels))
         for section in catalog.sections(result)
     ]
 
 
-def _panel(panel: catalog.Panel, numbers: Iterable[int]) -> str:
-    drawn = "".join(_figure(figure, number_) for figure, number_ in zip(panel.figures, numbers, strict=False))
-    kind = ' class="pair"' if len(panel.figures) > 1 else ""
-    words = f'<h3>{escape(panel.title)}</h3><p class="says">{_words(panel.sentence)}</p>'
-    return f'<article{kind}>{words}<div class="figures">{drawn}</div></article>'
+def _panel(panel: catalog.Panel, numbers: Iterator[int]) -> str:
+    drawn = "".join(page.figure(figure, next(numbers)) for figure in panel.figures)
+    body = [page.what_is_this(panel.name), f'<div class="figures">{drawn}</div>', _directions(panel)]
+    if panel.answers is not None:
+        body += [_accuracy(panel)]
+    body += [_spoken(panel)]
+    wide = len(panel.figures) > 1 or panel.answers is not None or bool(panel.probes)
+    return page.article(panel.title, panel.sentence, "".join(body), wide=wide)
 
 
-def _figure(figure: go.Figure, index: int) -> str:
-    """A box of the figure's height and, beside it, the JSON that it is drawn from."""
-    data = str(figure.to_json()).replace("<", "\\u003c")
-    box = f'<div class="figure" data-figure="figure-{index}" style="height:{figure.layout.height}px"></div>'
-    return f'{box}<script type="application/json" id="figure-{index}">{data}</script>'
+def _directions(panel: catalog.Panel) -> str:
+    items = "".join(f"<li>{insight.told(one, _quoted)}</li>" for one in panel.directions)
+    return f'<ol class="told">{items}</ol>' if items else ""
+
+
+def _quoted(token: Excitement) -> str:
+    mark = " (massive)" if token.massive else ""
+    return f"<q>{escape(token.before)}<b>{escape(token.token)}</b></q>{mark}"
+
+
+def _accuracy(panel: catalog.Panel) -> str:
+    """Accuracy of every variant in every task, and what was asked."""
+    found = panel.answers
+    if found is None:
+        return ""
+    head, *rows = (list(map(escape, row)) for row in tasks.table(found))
+    asked = "; ".join(map(tasks.about, found.tasks))
+    return (
+        page.table([(title, "") for title in head], rows)
+        + f'<p class="note">{escape(tasks.LEGEND)}</p><p class="note">Asked: {escape(asked)}.</p>'
+    )
+
+
+def _spoken(panel: catalog.Panel) -> str:
+    """What altered maps made of a prompt."""
+    spoken = [probe for probe in panel.probes if probe.generation is not None]
+    texts = [_text(p.alteration.name, p.generation, p.prompt) for p in spoken if p.generation is not None]
+    return page.panels(texts) if texts else ""
 
 
 def _generations(result: RunResult) -> str:
@@ -174,13 +151,16 @@ def _generations(result: RunResult) -> str:
     prompt = f"<p>Prompt{put}</p><blockquote>{escape(result.config.prompt)}</blockquote>"
     judged = any(made.written for made in result.generations)
     says = f'<p class="says">{escape(tokens.sentence(result.generations))}</p>{tokens.legend()}' * judged
-    texts = "".join(
-        f"<article><h3>{escape(made.variant)}</h3>"
-        f'<p class="says">{escape("; ".join(filter(None, (tokens.standing(made), tokens.timing(made)))))}</p>'
-        f"<blockquote>{tokens.marked(made)}</blockquote></article>"
-        for made in result.generations
-    )
-    return _section("Generated text", f'{prompt}{says}<div class="panels">{texts}</div>')
+    told = page.what_is_this("generated")
+    texts = page.panels(_text(made.variant, made) for made in result.generations)
+    return page.section("Generated text", f"{prompt}{told}{says}{texts}")
+
+
+def _text(title: str, made: Generation, prompt: str = "") -> str:
+    """A continuation, token by token; behind its prompt where that is not told elsewhere."""
+    says = "; ".join(filter(None, (tokens.standing(made), tokens.timing(made))))
+    asked = f"<p>{escape(prompt)}</p>" if prompt else ""
+    return page.article(title, says, f"{asked}<blockquote>{tokens.marked(made)}</blockquote>")
 
 
 def _stock(result: RunResult) -> dict[str, str]:

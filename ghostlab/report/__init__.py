@@ -1,0 +1,6 @@
+"""One self-contained HTML file on a run or on an atlas: opens without a network."""
+
+from ghostlab.report.atlas import render_atlas, write_atlas
+from ghostlab.report.run import render, write_report
+
+__all__ = ["render", "render_atlas", "write_atlas", "write_report"]
