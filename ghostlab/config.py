@@ -213,3 +213,17 @@ def label_of(name: str) -> str:
 def help_of(name: str) -> str:
     """The one help text of a field of :class:`RunConfig`."""
     return str(next(f for f in fields(RunConfig) if f.name == name).metadata["help"])
+
+
+def differing(one: RunConfig, other: RunConfig) -> list[tuple[str, str, str]]:
+    """Label and both values of every setting in which two runs differ."""
+    return [
+        (label_of(f.name), _spelled(getattr(one, f.name)), _spelled(getattr(other, f.name)))
+        for f in fields(RunConfig)
+        if getattr(one, f.name) != getattr(other, f.name)
+    ]
+
+
+def _spelled(value: Any) -> str:
+    items = value if isinstance(value, tuple) else (value,)
+    return ", ".join("none" if item in (None, "") else str(item) for item in items) or "none"

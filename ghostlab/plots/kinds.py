@@ -15,6 +15,11 @@ from ghostlab.results import RunResult
 def by_kind(result: RunResult) -> go.Figure:
     """What each variant loses on each kind of token against the original, with its 95 % interval."""
     rows = [(role, scores.agreement.classes) for role, scores in variants(result) if scores.agreement]
+    return bars(rows)
+
+
+def bars(rows: list[tuple[Role, list[TokenClass]]]) -> go.Figure:
+    """The same for any variants, each with the kinds it was measured on."""
     rows = [(role, kinds) for role, kinds in rows if kinds]
     if not rows:
         return style.empty("Kinds of tokens were not told apart in this run.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -9,16 +10,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.comparison import ORIGINAL, Side, same_windows
-from ghostlab.plots import boundary, perplexity, spectrum, style, windows
+from ghostlab.plots import boundary, kinds, perplexity, spectrum, style, tasks, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import number
 from ghostlab.plots.sentences import sides
 from ghostlab.plots.style import Role
-from ghostlab.records import Metric
+from ghostlab.records import Metric, OperatorReport
 
 
 def panels(one: Side, other: Side) -> list[Panel]:
-    """Likelihood, restored state and spectrum of both sides, in a fixed order."""
+    """Likelihood, restored state, maps and tasks of both sides, in a fixed order."""
     runs = [replace(side.run, label=side.name) for side in (one, other)]
     made = [
         Panel("perplexity", sides.perplexity(one, other), [bars(one, other)]),
@@ -32,9 +33,15 @@ def panels(one: Side, other: Side) -> list[Panel]:
         ("singular_values", spectrum.singular_values, sides.singular_values),
         ("rank_curve", spectrum.rank_curve, sides.rank_curve),
     )
-    looks = _looks(one, other)
-    both = [Panel(name, words(one, other), [figure(runs, looks=looks)]) for name, figure, words in drawn]
-    return [*made, *both]
+    both_looks = looks(one, other)
+    both = [Panel(name, words(one, other), [figure(runs, looks=both_looks)]) for name, figure, words in drawn]
+    more = [
+        Panel("by_kind", sides.by_kind(one, other), [by_kind(one, other)]),
+        Panel("energy_split", sides.energy_split(one, other), [energy_split(one, other)]),
+        Panel("eigenvalues", sides.eigenvalues(one, other), [eigenvalues(one, other)]),
+        Panel("retained", sides.retained(one, other), [retained(one, other)]),
+    ]
+    return [*made, *both, *more]
 
 
 FIGURES = (
@@ -46,11 +53,15 @@ FIGURES = (
     "position_error",
     "singular_values",
     "rank_curve",
+    "by_kind",
+    "energy_split",
+    "eigenvalues",
+    "retained",
 )
 """Of :func:`panels`, for whoever must lay them out before there is anything to compare."""
 
 
-def _looks(one: Side, other: Side) -> list[Role]:
+def looks(one: Side, other: Side) -> list[Role]:
     """How both are drawn: as everywhere else where they are of one run, by their order where they are not."""
     if one.result is other.result and one.name != other.name:
         return [_look(one), _look(other)]
@@ -73,7 +84,7 @@ def bars(one: Side, other: Side) -> go.Figure:
 
 def _rows(one: Side, other: Side) -> list[tuple[Role, Metric]]:
     """Look and perplexity from top to bottom."""
-    roles = _looks(one, other)
+    roles = looks(one, other)
     base = [side.result.baseline for side in (one, other)]
     shared = same_windows(one.result, other.result)
     one_cut = shared and base[0].pruned.window_nll == base[1].pruned.window_nll
@@ -103,7 +114,7 @@ def by_window(one: Side, other: Side) -> go.Figure:
     if not _paired(one, other):
         return style.empty("They were not measured on the same windows.")
     shifts = np.subtract(one.run.window_nll, other.run.window_nll)
-    role = _looks(one, other)[0]
+    role = looks(one, other)[0]
     title = "difference in nats per token<br>(left of 0: the first is better)"
     return windows.shifts_figure([(role, shifts)], title, other.name)
 
@@ -118,7 +129,7 @@ def _windows(one: Side, other: Side) -> str:
 
 def by_position(one: Side, other: Side) -> go.Figure:
     """What each lost against its own original by position; a running mean over neighbours."""
-    roles = _looks(one, other)
+    roles = looks(one, other)
     lost = [(role, _lost(side)) for role, side in zip(roles, (one, other), strict=True)]
     known = [(role, nll) for role, nll in lost if nll.size]
     if not known:
@@ -141,3 +152,91 @@ def _positions(one: Side, other: Side) -> str:
         f"In the last quarter of the window {one.name} loses {ours} nats per token against the original "
         f"and {other.name} {theirs}."
     )
+
+
+def by_kind(one: Side, other: Side) -> go.Figure:
+    """What each loses on each kind of token against its own original."""
+    rows = zip(looks(one, other), (one, other), strict=True)
+    return kinds.bars(
+        [(role, side.run.agreement.classes) for role, side in rows if side.run.agreement is not None]
+    )
+
+
+def energy_split(one: Side, other: Side) -> go.Figure:
+    """Energy of S and of A over that of M of each side's first map, in the weights and on data."""
+    rows = [
+        (role, part, [split.frobenius.get(part, math.nan), split.activation.get(part, math.nan)])
+        for role, report in _maps(one, other)
+        for split in [report.split]
+        for part in ("symmetric", "antisymmetric")
+    ]
+    values = [value for *_, both in rows for value in both]
+    if not style.finite(values):
+        return style.empty("Neither has a fitted map with energy to split.")
+    drawn = [_energies(*row) for row in rows]
+    scale: dict[str, Any] = {"title": "energy, times that of M", **style.wide_axis(values)}
+    if style.axis_type(values) == "linear":
+        scale = {
+            "title": "energy as a share of that of M",
+            "range": style.share_range(values, room=0.32),
+            "tickformat": ".0%",
+        }
+    return style.figure(
+        drawn, height=160 + 50 * len(rows), x=scale, y={"autorange": "reversed"}, barmode="group"
+    )
+
+
+def _energies(role: Role, part: str, energies: list[float]) -> go.Bar:
+    """S plain, A hatched."""
+    shape = "" if part == "symmetric" else "/"
+    return go.Bar(
+        x=energies,
+        y=["in the weights", "on calibration<br>tokens"],
+        name=f"{role.name}, {part}",
+        orientation="h",
+        marker={"color": role.colour, "pattern": {"shape": shape, "size": 6}},
+        **style.bar_texts(energies),
+        hovertemplate=f"{role.name}, {part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
+    )
+
+
+def eigenvalues(one: Side, other: Side) -> go.Figure:
+    """Eigenvalues of W = I + M of each side's first map, with the unit circle, at equal aspect."""
+    rows = [(role, report) for role, report in _maps(one, other) if report.eigenvalues_real]
+    if not rows:
+        return style.empty("Eigenvalues were not computed for either.")
+    dots = [
+        go.Scatter(
+            x=report.eigenvalues_real,
+            y=report.eigenvalues_imag,
+            mode="markers",
+            name=role.name,
+            marker={"color": role.colour, "symbol": role.symbol, "size": 6, "opacity": 0.6},
+            hovertemplate=f"{role.name}: %{{x:.3~g}} %{{y:+.3~g}} i<extra></extra>",
+        )
+        for role, report in rows
+    ]
+    made = style.figure(
+        dots,
+        height=400,
+        x={"title": "real part", "constrain": "domain"},
+        y={"title": "imaginary part", "scaleanchor": "x", "scaleratio": 1, "constrain": "domain"},
+        showlegend=True,
+    )
+    made.add_shape(type="circle", x0=-1, y0=-1, x1=1, y1=1, line={"color": style.GUIDE, "dash": "dot"})
+    return made
+
+
+def _maps(one: Side, other: Side) -> list[tuple[Role, OperatorReport]]:
+    """The first map of each; a side without one is left out."""
+    rows = zip(looks(one, other), (one, other), strict=True)
+    return [(role, side.run.operators[0]) for role, side in rows if side.run.operators]
+
+
+def retained(one: Side, other: Side) -> go.Figure:
+    """Share of the original's zero-shot accuracy that each keeps on the tasks that count for both."""
+    told, kept = sides.kept_on_tasks(one, other)
+    if not told:
+        return style.empty("They were not asked the same zero-shot tasks.")
+    rows = zip(looks(one, other), (one, other), kept, strict=True)
+    return tasks.bars([(role, side.name, metric) for role, side, metric in rows], len(told))

@@ -31,13 +31,18 @@ def retained(result: RunResult, which: Which = "acc") -> go.Figure:
     told = found.told(which)
     aside = [task.name for task in found.tasks if task not in told]
     kept = [found.retained(name, which, without=aside) for _, name in rows]
+    return bars([(role, name, metric) for (role, name), metric in zip(rows, kept, strict=True)], len(told))
+
+
+def bars(rows: list[tuple[Role, str, Metric]], tasks: int) -> go.Figure:
+    """Retained performance of named variants over so many tasks."""
     made = style.figure(
-        [_bar(role, name, metric) for (role, name), metric in zip(rows, kept, strict=True)],
+        [_bar(*row) for row in rows],
         height=style.bars_height(len(rows)),
         x={
-            "title": f"share of the original's accuracy, {plural(len(told), 'task')}",
+            "title": f"share of the original's accuracy, {plural(tasks, 'task')}",
             "tickformat": ".0%",
-            "range": style.share_range([metric.high for metric in kept], whole=True),
+            "range": style.share_range([metric.high for *_, metric in rows], whole=True),
         },
         y={"autorange": "reversed"},
         showlegend=False,

@@ -145,7 +145,7 @@ class Compared:
         rows = self.rows(stored)
         if first is None or second is None or first == second or not {first, second} <= set(rows):
             words = "Choose two different rows." if rows else "There is no run to compare yet: press **Run**."
-            return [words, None, *("" if i % 2 == 0 else None for i in range(len(self.parts.places)))]
+            return [words, None, "", *("" if i % 2 == 0 else None for i in range(len(self.parts.places) - 1))]
         with told_to_user():
             return compared(*_named_apart(first, second, rows))
 

@@ -144,14 +144,30 @@ def columns(
         body = f'<span class="gl-empty">{nothing}</span>'
         if name in made or name in texts:
             body = f'<span class="gl-prompt{" gl-asked" * chat}">{escape(prompt)}</span>{written}'
-        blocks.append(
-            f'<article class="gl-column"{_tone(colour)} aria-label="{escape(name)}">'
-            f"<header><b>{escape(name)}</b>{_note(notes, name)}{_facts(made.get(name))}</header>"
-            f"<p>{body}</p></article>"
-        )
+        blocks.append(_column(name, colour, f"{_note(notes, name)}{_facts(made.get(name))}", body))
     state = ' aria-busy="true"' if busy else ""
     legend = tokens.legend() if any(one.written for one in made.values()) else ""
     return f'{legend}<div class="gl-columns" aria-live="polite"{state}>{"".join(blocks)}</div>'
+
+
+def pair(named: Sequence[tuple[str, str, str, Generation | None]]) -> str:
+    """Two texts side by side: name, colour, prompt and continuation of each."""
+    blocks = []
+    for name, colour, prompt, made in named:
+        body = '<span class="gl-empty">nothing generated</span>'
+        if made is not None:
+            asked = " gl-asked" * (made.prompt_format == "chat")
+            body = f'<span class="gl-prompt{asked}">{escape(prompt)}</span>{tokens.marked(made)}'
+        blocks.append(_column(name, colour, _facts(made), body))
+    legend = tokens.legend() if any(made is not None and made.written for *_, made in named) else ""
+    return f'{legend}<div class="gl-columns">{"".join(blocks)}</div>'
+
+
+def _column(name: str, colour: str, facts: str, body: str) -> str:
+    return (
+        f'<article class="gl-column"{_tone(colour)} aria-label="{escape(name)}">'
+        f"<header><b>{escape(name)}</b>{facts}</header><p>{body}</p></article>"
+    )
 
 
 def _facts(made: Generation | None) -> str:

@@ -28,6 +28,7 @@ from ghostlab.records import Metric, RankCurve, SelectionInfo
 from ghostlab.resampling import difference
 from tests.helpers.eyes import SIGHT, contrast, distance
 from tests.helpers.results import TILE, make_result, with_selection
+from tests.helpers.zeroshot import make_zero_shot
 
 pytestmark = pytest.mark.unit
 
@@ -406,3 +407,23 @@ def test_panels_of_two_sides_have_words_and_a_figure_each_whatever_they_lack(res
         assert tuple(panel.title for panel in panels) == tuple(map(explained.title, pairs.FIGURES))
         assert all(panel.sentence.endswith(".") and "nan" not in panel.sentence for panel in panels)
         assert all(len(panel.figures) == 1 for panel in panels)
+
+
+def test_what_each_side_lost_kept_and_wrote_is_said_of_both(result):
+    asked = replace(result, zero_shot=make_zero_shot(["original", "pruned", "ghost", "affine"], ["boolq"]))
+    pruned, ghost, affine, _ = sides(asked)
+    told = {panel.name: panel for panel in pairs.panels(ghost, affine)}
+    for name in ("by_kind", "energy_split", "eigenvalues", "retained"):
+        assert "ghost" in told[name].sentence, name
+        assert "affine" in told[name].sentence, name
+        assert told[name].figures[0].data, name
+    split = {trace.name: list(trace.x) for trace in told["energy_split"].figures[0].data}
+    report = ghost.run.operators[0].split
+    assert split["ghost, symmetric"] == [report.frobenius["symmetric"], report.activation["symmetric"]]
+    kept = told["retained"].figures[0].data
+    assert [trace.x[0] for trace in kept] == [
+        asked.zero_shot.retained(side.name).value for side in (ghost, affine)
+    ]
+    bare = {panel.name: panel for panel in pairs.panels(pruned, sides(make_result(seed=3), "other")[0])}
+    assert "not asked the same" in bare["retained"].sentence
+    assert not bare["eigenvalues"].figures[0].data

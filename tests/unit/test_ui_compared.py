@@ -255,3 +255,18 @@ def test_links_are_those_of_the_visitors_browser(
     monkeypatch.setenv("GRADIO_ROOT_PATH", root)
     url = SimpleNamespace(netloc="127.0.0.1:7860", scheme="http", path="/gradio_api/queue/join")
     assert sharing.address(SimpleNamespace(headers=headers, url=url)) == expected  # type: ignore[arg-type]
+
+
+def test_what_differs_is_a_short_table_and_both_texts_stand_side_by_side(tab: Compared) -> None:
+    config = replace(make_result().config, sequences=9, prompt="<b>" + "long " * 99)
+    stored = tab.add([EXAMPLE], given(tab, config=config))
+    settings, words, texts = tab.compare(stored, "Example: ghost", "Run 1: affine")[2:5]
+    assert settings.count("<tr>") == 3, "head, sequences, prompt"
+    assert "<td>9</td>" in settings
+    assert "&lt;b&gt;" in settings
+    assert len(settings) < 900
+    assert "Example: ghost" in words
+    assert "Run 1: affine" in words
+    assert texts.count("<article") == 2
+    alike = tab.compare(stored, "Example: ghost", "Example: affine")[2]
+    assert "all its settings are alike" in alike

@@ -8,11 +8,26 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ghostlab.comparison import ORIGINAL, Side, same_windows
+from ghostlab.generations import Generation
 from ghostlab.plots import style
-from ghostlab.plots.formats import count, fold, number, percent
-from ghostlab.records import OperatorReport
+from ghostlab.plots.formats import count, fold, number, percent, plural
+from ghostlab.plots.sentences.kinds import FEW
+from ghostlab.plots.tokens import standing
+from ghostlab.records import Metric, OperatorReport
 
-__all__ = ["channel_error", "explained", "perplexity", "position_error", "rank_curve", "singular_values"]
+__all__ = [
+    "by_kind",
+    "channel_error",
+    "eigenvalues",
+    "energy_split",
+    "explained",
+    "perplexity",
+    "position_error",
+    "rank_curve",
+    "retained",
+    "singular_values",
+    "texts",
+]
 
 _NEAR = 0.05
 """A rank is good enough if it falls short of the best one by this share of what that explains."""
@@ -126,3 +141,92 @@ def _enough(report: OperatorReport) -> str:
     at = int(np.argmax(reached >= best - _NEAR * abs(best)))
     share = percent(float(reached[at]))
     return f"{count(curve.ranks[at])} of {count(curve.ranks[-1])} ({share} of the gap explained)"
+
+
+def by_kind(one: Side, other: Side) -> str:
+    """On which kind of token the two differ most, and what each loses there."""
+    ours, theirs = (
+        {kind.name: kind for kind in (side.run.agreement.classes if side.run.agreement else [])}
+        for side in (one, other)
+    )
+    shared = [name for name in ours if name in theirs and min(ours[name].tokens, theirs[name].tokens) >= FEW]
+    if not shared:
+        return f"Kinds of tokens were not told apart for both {one.name} and {other.name}."
+    most = max(shared, key=lambda name: abs(ours[name].shift.value - theirs[name].shift.value))
+    lost = [number(0.0 - kinds[most].shift.value) for kinds in (ours, theirs)]
+    return (
+        f"They differ most on tokens of the kind '{most}': against the original {one.name} loses {lost[0]} "
+        f"nats per token there and {other.name} {lost[1]}."
+    )
+
+
+def energy_split(one: Side, other: Side) -> str:
+    """How much of each map's energy in the weights is antisymmetric."""
+    return _of_maps("Antisymmetric in the weights is", one, other, _antisymmetric)
+
+
+def _antisymmetric(report: OperatorReport) -> str:
+    share = report.split.frobenius.get("antisymmetric", math.nan)
+    return f"{percent(share)} of the energy" if math.isfinite(share) else ""
+
+
+def eigenvalues(one: Side, other: Side) -> str:
+    """How many eigenvalues of each W grow, and how far."""
+    return _of_maps("Outside the unit circle lie", one, other, _outside)
+
+
+def _outside(report: OperatorReport) -> str:
+    sizes = np.hypot(report.eigenvalues_real, report.eigenvalues_imag)
+    if not sizes.size:
+        return ""
+    return f"{count(int((sizes > 1).sum()))} of {count(sizes.size)} (largest modulus {number(sizes.max())})"
+
+
+def retained(one: Side, other: Side) -> str:
+    """How much of the original's zero-shot accuracy each keeps on the tasks of both."""
+    told, kept = kept_on_tasks(one, other)
+    if not told:
+        return f"{one.name} and {other.name} were not asked the same zero-shot tasks."
+    ours, theirs = (f"{percent(m.value)} [{percent(m.low)}, {percent(m.high)}]" for m in kept)
+    return (
+        f"Over {plural(len(told), 'task')} {one.name} retains {ours} of the original's accuracy and "
+        f"{other.name} {theirs}."
+    )
+
+
+def kept_on_tasks(one: Side, other: Side) -> tuple[list[str], list[Metric]]:
+    """Tasks that both were asked and that count for both, and what each retains on them; else nothing."""
+    found = [side.result.zero_shot for side in (one, other)]
+    names = [variant_of(side) for side in (one, other)]
+    known = [(zero, name) for zero, name in zip(found, names, strict=True) if zero and name in zero.variants]
+    if len(known) < 2:
+        return [], []
+    told = [{task.name for task in zero.told()} for zero, _ in known]
+    both = [task.name for task in known[0][0].tasks if task.name in told[0] & told[1]]
+    if not both:
+        return [], []
+    return both, [
+        zero.retained(name, without=[task.name for task in zero.tasks if task.name not in both])
+        for zero, name in known
+    ]
+
+
+def texts(one: Side, other: Side) -> str:
+    """Where each text leaves the original's path."""
+    made = [written(side) for side in (one, other)]
+    if None in made:
+        return f"{one.name} and {other.name} did not both continue a prompt."
+    ours, theirs = (standing(text) for text in made if text is not None)
+    if not ours or not theirs:
+        return f"What {one.name} and {other.name} made of their prompts."
+    return f"{one.name}: {ours}. {other.name}: {theirs}."
+
+
+def written(side: Side) -> Generation | None:
+    """The continuation of a side, if there is one."""
+    return next((made for made in side.result.generations if made.variant == variant_of(side)), None)
+
+
+def variant_of(side: Side) -> str:
+    """What its run calls it."""
+    return side.run.label or side.run.method

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from html import escape
+from textwrap import shorten
 from typing import Any
 
 import gradio as gr
@@ -14,9 +16,11 @@ from gradio.components import Component
 from pandas.io.formats.style import Styler
 
 from ghostlab.comparison import Difference, Kind, Side, differences
+from ghostlab.config import differing
 from ghostlab.plots import explained, pairs, sentences
 from ghostlab.plots import formats as fmt
-from ghostlab.ui import explain
+from ghostlab.plots.sentences import sides
+from ghostlab.ui import explain, present
 from ghostlab.ui.tabs.runs import WIDTHS
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -28,6 +32,9 @@ _LEGEND = (
     "The menu \N{VERTICAL ELLIPSIS} of a column sorts; click a row to compare it: it takes the place of the "
     "one chosen earlier."
 )
+_LONGEST = 160
+"""Characters of a value in the table of settings; a pasted text is longer."""
+_MORE = "\N{HORIZONTAL ELLIPSIS}"
 _PAIR_WIDTHS = ["26%", "21%", "21%", "32%"]
 """Shares, so that the table fits a phone."""
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
@@ -44,7 +51,7 @@ class Comparing:
         table: All of them.
         first, second: The rows that are compared.
         verdict, pair: A sentence and a table on both.
-        places: Words and figure of each panel.
+        places: What differs, both texts with words before them, then words and figure of each panel.
         chosen, name, rename, remove: To manage the list.
         as_csv, as_json: Buttons that export the table.
         ready: Holds the exported file.
@@ -87,11 +94,14 @@ def build(_: Page) -> Tab:
         first = _side("First", "compare-first")
         second = _side("Second", "compare-second")
     verdict = gr.Markdown(elem_classes="gl-lead", elem_id="verdict")
+    settings = gr.HTML(elem_id="compare-settings")
     pair = gr.Dataframe(
         interactive=False, show_label=False, label="Both, figure by figure", column_widths=_PAIR_WIDTHS,
         max_height=640, wrap=True, elem_id="pair-table",
     )  # fmt: skip
-    places = _places()
+    said = gr.Markdown(elem_classes="gl-figure-title", elem_id="compare-texts-words")
+    explain.what_is_this("generated")
+    places = [settings, said, gr.HTML(elem_id="compare-texts"), *_places()]
     ready = gr.DownloadButton("File", visible="hidden", elem_id="compare-ready")
     parts = Comparing(kept, gone, table, first, second, verdict, pair, places, *managing, ready)
     return Tab(Outputs(), parts=parts)
@@ -136,11 +146,44 @@ def _place(index: int, figure: str) -> list[Component]:
     return [words, plot]
 
 
+def apart(one: Side, other: Side) -> str:
+    """A short table of the settings in which both runs differ."""
+    if one.result is other.result:
+        return '<p class="gl-apart-none">Both are of one run: all its settings are alike.</p>'
+    rows = differing(one.result.config, other.result.config)
+    if not rows:
+        return '<p class="gl-apart-none">Both runs have the same settings.</p>'
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("Setting", one.name, other.name))
+    body = "".join(
+        f'<tr><th scope="row">{escape(label)}</th>'
+        + "".join(f"<td>{escape(shorten(value, _LONGEST, placeholder=_MORE))}</td>" for value in values)
+        + "</tr>"
+        for label, *values in rows
+    )
+    return (
+        '<table class="gl-apart"><caption>What differs between the two runs</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def texts(one: Side, other: Side) -> str:
+    """What both wrote, side by side."""
+    looks = pairs.looks(one, other)
+    return present.pair(
+        [
+            (side.name, look.colour, side.result.config.prompt, sides.written(side))
+            for side, look in zip((one, other), looks, strict=True)
+        ]
+    )
+
+
 def compared(one: Side, other: Side) -> list[Any]:
     """Verdict, table and panels on two sides."""
     drawn = pairs.panels(one, other)
     places = [part for panel in drawn for part in (f"### {panel.title}\n{panel.sentence}", panel.figures[0])]
-    return [sentences.verdict(one, other), paired(differences(one, other), one.name, other.name), *places]
+    table = paired(differences(one, other), one.name, other.name)
+    wrote = f"### {explained.title('generated')}\n{sides.texts(one, other)}"
+    return [sentences.verdict(one, other), table, apart(one, other), wrote, texts(one, other), *places]
 
 
 def paired(rows: list[Difference], one: str, other: str) -> Styler:
