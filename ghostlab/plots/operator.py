@@ -101,29 +101,32 @@ def energy_split(report: OperatorReport) -> go.Figure:
     values = [split[part] for split in shares.values() for part in _PARTS if part in split]
     if not style.finite(values):
         return style.empty("This operator is zero: there is no energy to split.")
-    wide = style.axis_type(values) == "log"
     bars = [
-        _energy_bar(part, [split.get(part, math.nan) for split in shares.values()], wide) for part in _PARTS
+        _energy_bar(part, [split.get(part, math.nan) for split in shares.values()], wide(values))
+        for part in _PARTS
     ]
-    ends = [math.log10(value) for value in style.finite(values)] if wide else []
-    scale = (
-        {"title": "energy, times that of M", "range": [min(ends) - 0.5, max(ends) + 1], **style.log_ticks([])}
-        if wide
-        else {
-            "title": "energy as a share of that of M",
-            "range": style.share_range(values, room=0.32),
-            "tickformat": ".0%",
-        }
-    )
-    return style.figure(bars, height=260, x=scale, y={"autorange": "reversed"}, barmode="group")
+    return style.figure(bars, height=260, x=energy_axis(values), y={"autorange": "reversed"}, barmode="group")
+
+
+def wide(energies: Sequence[float]) -> bool:
+    """Whether energies reach so far that they are drawn as multiples on a logarithmic axis."""
+    return style.axis_type(energies) == "log"
+
+
+def energy_axis(energies: Sequence[float]) -> dict[str, Any]:
+    """Axis of energies over that of M, with room for their texts."""
+    if not wide(energies):
+        room = style.share_range(energies, room=0.32)
+        return {"title": "energy as a share of that of M", "range": room, "tickformat": ".0%"}
+    ends = [math.log10(value) for value in style.finite(energies)]
+    room = [min(ends) - 0.5, max(ends) + 1]
+    return {"title": "energy, times that of M", "range": room, **style.log_ticks([])}
 
 
 def _energy_bar(part: str, energies: list[float], wide: bool) -> go.Bar:
     """Bars of one part in both metrics; as multiples instead of per cent when they reach that far."""
     letter, colour = _PARTS[part]
-    look = style.bar_texts(energies)
-    if wide:
-        look["text"] = [f"{number(energy)} ×" for energy in energies]
+    look = energy_texts(energies, wide)
     return go.Bar(
         x=energies,
         y=list(_METRICS.values()),
@@ -133,6 +136,12 @@ def _energy_bar(part: str, energies: list[float], wide: bool) -> go.Bar:
         **look,
         hovertemplate=f"{part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
     )
+
+
+def energy_texts(energies: Sequence[float], wide: bool) -> dict[str, Any]:
+    """What stands beside the bars of energies."""
+    look = style.bar_texts(energies)
+    return {**look, "text": [f"{number(energy)} ×" for energy in energies]} if wide else look
 
 
 def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:

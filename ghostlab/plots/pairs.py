@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.comparison import ORIGINAL, Side, same_windows
-from ghostlab.plots import boundary, kinds, perplexity, spectrum, style, tasks, windows
+from ghostlab.plots import boundary, kinds, operator, perplexity, spectrum, style, tasks, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import number
 from ghostlab.plots.sentences import sides
@@ -173,20 +173,14 @@ def energy_split(one: Side, other: Side) -> go.Figure:
     values = [value for *_, both in rows for value in both]
     if not style.finite(values):
         return style.empty("Neither has a fitted map with energy to split.")
-    drawn = [_energies(*row) for row in rows]
-    scale: dict[str, Any] = {"title": "energy, times that of M", **style.wide_axis(values)}
-    if style.axis_type(values) == "linear":
-        scale = {
-            "title": "energy as a share of that of M",
-            "range": style.share_range(values, room=0.32),
-            "tickformat": ".0%",
-        }
+    drawn = [_energies(*row, operator.wide(values)) for row in rows]
+    height = 160 + 50 * len(rows)
     return style.figure(
-        drawn, height=160 + 50 * len(rows), x=scale, y={"autorange": "reversed"}, barmode="group"
+        drawn, height=height, x=operator.energy_axis(values), y={"autorange": "reversed"}, barmode="group"
     )
 
 
-def _energies(role: Role, part: str, energies: list[float]) -> go.Bar:
+def _energies(role: Role, part: str, energies: list[float], wide: bool) -> go.Bar:
     """S plain, A hatched."""
     shape = "" if part == "symmetric" else "/"
     return go.Bar(
@@ -195,7 +189,7 @@ def _energies(role: Role, part: str, energies: list[float]) -> go.Bar:
         name=f"{role.name}, {part}",
         orientation="h",
         marker={"color": role.colour, "pattern": {"shape": shape, "size": 6}},
-        **style.bar_texts(energies),
+        **operator.energy_texts(energies, wide),
         hovertemplate=f"{role.name}, {part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
     )
 
