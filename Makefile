@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := app
-.PHONY: setup app test space notebooks lint format clean chromium
+.PHONY: setup app test space notebooks screenshots lint format clean chromium
 
 setup: $(READY)
 
@@ -38,6 +38,9 @@ notebooks: setup chromium
 	cd notebooks && PLOTLY_RENDERER=png BROWSER_PATH=$$(command -v chromium) \
 		PYTHONWARNINGS="ignore:IProgress not found" ../$(BIN)/jupyter execute --inplace *.ipynb
 	$(BIN)/ruff format notebooks
+
+screenshots: setup chromium
+	$(BIN)/python benchmarks/screenshots.py
 
 lint: setup
 	$(BIN)/ruff check .
