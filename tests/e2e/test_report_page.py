@@ -32,8 +32,9 @@ def test_report_draws_every_figure_without_a_request(tmp_path: Path):
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda sent: problems.append(sent.url) if sent.url != path.as_uri() else None)
         page.goto(path.as_uri())
-        page.wait_for_selector(".figure .main-svg")
         boxes = page.locator(".figure")
+        boxes.first.scroll_into_view_if_needed()
+        page.wait_for_selector(".figure .main-svg")
         assert page.locator(".figure[data-drawn]").count() < boxes.count()  # the rest waits until scrolled to
         boxes.last.scroll_into_view_if_needed()
         boxes.last.locator(".main-svg").first.wait_for()

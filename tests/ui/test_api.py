@@ -73,6 +73,8 @@ def test_a_small_run_goes_to_its_end_with_real_figures(connect: Connect) -> None
         ({"sequences": "many"}, "'Sequences' is 'many'"),
         ({"recover": ["ghost,rank=big"]}, "is no option of a recovery"),
         ({"ridge": "-1"}, "Ridge '-1' is not understood"),
+        ({"drop": "28:31"}, "lies outside the model"),
+        ({"drop": "0:30"}, "drops all 30 layers"),
     ],
 )
 def test_a_request_that_cannot_work_is_refused_at_once_in_one_sentence(
@@ -85,8 +87,6 @@ def test_a_request_that_cannot_work_is_refused_at_once_in_one_sentence(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"drop": "28:31"}, "lies outside the model"),
-        ({"drop": "0:30"}, "drops all 30 layers"),
         ({"text": "paste:Too short."}, "text"),
         ({"length": 9000}, "8,192|8192"),
         ({"text": "no/such/file.txt"}, "no file no/such/file.txt"),
