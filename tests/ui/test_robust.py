@@ -99,7 +99,7 @@ def test_fifty_pages_that_came_and_went_leave_memory_where_it_was(host: Host) ->
     sent, before = come_and_go(PAGES + 2)
     assert sent > 200_000, "the figures of the example"
     _, after = come_and_go(40)
-    assert after - before < 20e6, f"{(after - before) / 40e6:.2f} MB per page; 1.5 when states are kept"
+    assert after - before < 30e6, f"{(after - before) / 40e6:.2f} MB per page; 1.5 when states are kept"
     assert process.num_threads() < 120
 
 
