@@ -14,7 +14,7 @@ from ghostlab.atlas import Atlas
 from ghostlab.errors import ResultError
 from ghostlab.jobstate import JobView
 from ghostlab.results import RunResult
-from ghostlab.ui import address, agenda, asking, picks, present, probing, scoring, uploads, writing
+from ghostlab.ui import address, agenda, asking, picks, present, probing, scoring, uploads
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.agenda import Agenda
 from ghostlab.ui.complaints import told_to_user
@@ -65,9 +65,7 @@ class Events:
         ]
         rest = {"job": shell.job, "next_rank": self.sidebar.controls["rank"], **QUIET}
         presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **rest)
-        for title, queues in (("Tasks", asking), ("Generate", writing)):
-            tab = self.by_title[title]
-            presses.append(queues.bind(self.service, shell.shown, tab, self._started, started, **QUIET))
+        presses += asking.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
         showing, upload = [shell.job, *told, *shows], self.share.upload
         taken = upload.upload(self.accept, [upload, shell.job], [*showing, *run], **QUIET)
         agenda.bind(self.service, shell, self.show, showing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ghostlab.errors import ConfigError
 from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_harness
@@ -18,6 +19,12 @@ OFFERED = [*SUITES, *sorted({**SHIPPED, **ON_THE_HUB})]
 MOST_QUESTIONS = 100_000
 MOST_QUESTIONS_PUBLIC = 400
 """Questions of all tasks together that a job may ask."""
+
+
+def ask(service: Service, shown: str, owner: str, *asked: Any) -> str:
+    """:func:`queue_tasks`, given what stands in the tab's controls."""
+    names, limit, hub = asked
+    return queue_tasks(service, shown, names or [], limit, owner=owner, hub=hub)
 
 
 def queue_tasks(

@@ -19,6 +19,8 @@ from ghostlab.ui.task_jobs import OFFERED
 
 FIRST = ["arc_easy", "piqa", "hellaswag"]
 LIMIT = 50
+ASKED = ("names", "limit", "hub")
+"""Controls that say what to ask, in the order of the handler's arguments."""
 _INTRO = (
     "Lets every model of the run that is shown answer questions of lm-evaluation-harness, with no examples "
     "in the prompt. Contexts are read once for all choices and models. Fifty questions tell differences of "
