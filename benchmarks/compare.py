@@ -35,9 +35,9 @@ from ghostlab.model.lm import Model
 from ghostlab.pruning.base import CriterionScores, lowest
 from ghostlab.pruning.selection import CRITERIA
 from ghostlab.pruning.selection import score as select_scores
-from ghostlab.records import Scores
 from ghostlab.recovery.registry import METHODS
-from ghostlab.resampling import resamples
+from ghostlab.results.records import Scores
+from ghostlab.results.statistics import resamples
 from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 
 RESULTS = Path(__file__).parent / "results"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import get_args
 
 import ghostlab as gl
-from ghostlab.probes import Factor
 from ghostlab.progress import ProgressUpdate
+from ghostlab.results.probe import Factor
 
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "examples" / "default"
 STRENGTHS = (0.25, 0.5, 0.75, 1.25)

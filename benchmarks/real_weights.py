@@ -33,7 +33,7 @@ import ghostlab as gl
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.stock import stock_reason
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 
 RECOVERIES = ("mean_shift", "linearpatch", "replaceme_ls", "ghost", "ghost_sink", "refit_layer")
 PROMPT = "The lighthouse was built in 1811 on a rock that the sea covers twice a day."

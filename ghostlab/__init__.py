@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ghostlab.atlas import Atlas
     from ghostlab.calibration.calibrate import calibrate
-    from ghostlab.comparison import compare
     from ghostlab.config import RunConfig
     from ghostlab.cut import Block, Cut, parse_cut
     from ghostlab.errors import GhostlabError
@@ -21,19 +19,21 @@ if TYPE_CHECKING:
     from ghostlab.evaluation.zeroshot import evaluate
     from ghostlab.lab import Lab, run
     from ghostlab.model.load import load_model
-    from ghostlab.probes import Alteration
     from ghostlab.progress import CancelToken, Progress
     from ghostlab.pruning import select
     from ghostlab.recovery import apply, fit, load_recovered
-    from ghostlab.results import RunResult
+    from ghostlab.results.atlas import Atlas
+    from ghostlab.results.compare import compare
+    from ghostlab.results.probe import Alteration
+    from ghostlab.results.run import RunResult
+    from ghostlab.results.zeroshot import ZeroShot
     from ghostlab.settings import Settings
     from ghostlab.spec import RecoverySpec
     from ghostlab.text.corpora import load_text
-    from ghostlab.zeroshot import ZeroShot
 
 _HOMES = {
-    "Alteration": "probes",
-    "Atlas": "atlas",
+    "Alteration": "results.probe",
+    "Atlas": "results.atlas",
     "Block": "cut",
     "CancelToken": "progress",
     "Cut": "cut",
@@ -42,12 +42,12 @@ _HOMES = {
     "Progress": "progress",
     "RecoverySpec": "spec",
     "RunConfig": "config",
-    "RunResult": "results",
+    "RunResult": "results.run",
     "Settings": "settings",
-    "ZeroShot": "zeroshot",
+    "ZeroShot": "results.zeroshot",
     "apply": "recovery",
     "calibrate": "calibration.calibrate",
-    "compare": "comparison",
+    "compare": "results.compare",
     "evaluate": "evaluation.zeroshot",
     "fit": "recovery",
     "load_model": "model.load",

@@ -8,10 +8,10 @@ from ghostlab.errors import memory_errors
 from ghostlab.evaluation.tasks import require_harness
 from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.progress import Progress
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.steps import load_any, rebuild
 from ghostlab.workbench import Workbench
-from ghostlab.zeroshot import ZeroShot
 
 
 def answer(

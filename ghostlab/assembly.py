@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from ghostlab.analysis.atlas import survey
 from ghostlab.analysis.boundary import pool
 from ghostlab.analysis.operator import describe
-from ghostlab.atlas import Atlas
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
@@ -21,7 +20,9 @@ from ghostlab.model.lm import Model
 from ghostlab.model.stock import kind_reason
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
-from ghostlab.records import (
+from ghostlab.recovery.fitting import Fit
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.records import (
     CutInfo,
     ModelInfo,
     OperatorReport,
@@ -29,10 +30,9 @@ from ghostlab.records import (
     Scores,
     SelectionInfo,
 )
-from ghostlab.recovery.fitting import Fit
+from ghostlab.results.windows import TextInfo
 from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows
-from ghostlab.windowrule import TextInfo
 
 GEMMA = (
     "Gemma models predict badly without a start token (BOS), and not every held-out window has one, so that "

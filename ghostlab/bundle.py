@@ -14,7 +14,7 @@ from ghostlab.errors import ResultError
 from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import roles
 from ghostlab.report import write_report
-from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
+from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult
 
 if TYPE_CHECKING:
     import pandas as pd

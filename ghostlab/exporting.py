@@ -15,8 +15,8 @@ from ghostlab.model.lm import Model
 from ghostlab.model.mergekit import write_recipe
 from ghostlab.model.stock import stock_reason
 from ghostlab.progress import Progress
-from ghostlab.records import RecoveryRun
-from ghostlab.results import RunResult
+from ghostlab.results.records import RecoveryRun
+from ghostlab.results.run import RunResult
 from ghostlab.steps import standins_of
 from ghostlab.workbench import Workbench
 

@@ -1,4 +1,4 @@
-"""The pipeline: from a :class:`~ghostlab.config.RunConfig` to a :class:`~ghostlab.results.RunResult`."""
+"""The pipeline: from a :class:`~ghostlab.config.RunConfig` to a :class:`~ghostlab.results.run.RunResult`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 
 from ghostlab import assembly
 from ghostlab.answering import answer
-from ghostlab.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import memory_errors
 from ghostlab.exporting import Form, export, reason_not_stock
-from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.measure import measure
 from ghostlab.model.export import pack
 from ghostlab.model.lm import Model
-from ghostlab.probes import Alteration, Probe
 from ghostlab.probing import probe
 from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
-from ghostlab.records import Baseline, SelectionInfo
 from ghostlab.recovery.fitting import apply
-from ghostlab.results import RunResult
+from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
+from ghostlab.results.generation import Generation, OnGenerations, OnText
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import Baseline, SelectionInfo
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.scouting import score, survey
 from ghostlab.settings import Settings
 from ghostlab.steps import check, continue_all, decide, fit_all, rebuild, timed
 from ghostlab.workbench import Workbench
-from ghostlab.zeroshot import ZeroShot
 
 OnResult = Callable[[RunResult], None]
 

@@ -14,9 +14,9 @@ from ghostlab.cut import Block, Cut
 from ghostlab.evaluation.scoreboard import Scoreboard
 from ghostlab.model.lm import Model
 from ghostlab.progress import Progress
-from ghostlab.records import BoundaryReport, Scores
 from ghostlab.recovery.data import FitData, View, state_at
 from ghostlab.recovery.fitting import Fit
+from ghostlab.results.records import BoundaryReport, Scores
 
 
 @dataclass(frozen=True)

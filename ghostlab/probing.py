@@ -20,16 +20,16 @@ from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.generations import Generation, OnText
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import Progress
-from ghostlab.records import Scores
 from ghostlab.recovery.fitting import fit_data
 from ghostlab.recovery.registry import resolve
-from ghostlab.results import RunResult
+from ghostlab.results.generation import Generation, OnText
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import Scores
+from ghostlab.results.run import RunResult
 from ghostlab.text.documents import Text
 from ghostlab.workbench import Workbench
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ghostlab.assembly import make_atlas
-from ghostlab.atlas import Atlas
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, memory_errors
 from ghostlab.progress import Progress
-from ghostlab.records import SelectionInfo
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.records import SelectionInfo
 from ghostlab.steps import decide
 from ghostlab.workbench import Workbench
 

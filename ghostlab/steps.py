@@ -14,7 +14,6 @@ from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.export import MANIFEST, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
@@ -22,10 +21,11 @@ from ghostlab.model.standin import StandIn
 from ghostlab.progress import Progress
 from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.pruning.selection import score
-from ghostlab.records import RecoveryRun, SelectionInfo
 from ghostlab.recovery.fitting import Fit, fit, load_recovered
 from ghostlab.recovery.registry import resolve
-from ghostlab.results import RunResult
+from ghostlab.results.generation import Generation, OnGenerations, OnText
+from ghostlab.results.records import RecoveryRun, SelectionInfo
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 
 

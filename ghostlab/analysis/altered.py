@@ -11,8 +11,8 @@ from ghostlab.analysis.leading import output_directions, singular
 from ghostlab.analysis.symmetry import split
 from ghostlab.calibration.moments import Moments
 from ghostlab.model.standin import AffineMap
-from ghostlab.probes import Alteration
 from ghostlab.recovery.lowrank import Factors
+from ghostlab.results.probe import Alteration
 
 
 @dataclass(frozen=True)

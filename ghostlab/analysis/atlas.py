@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from ghostlab.analysis.band import Census, StripPair, strips, take_census
-from ghostlab.atlas import AtlasBlock
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.solve import RELATIVE_RIDGES, RidgePath
 from ghostlab.cut import Block
@@ -23,6 +22,7 @@ from ghostlab.model.standin import AffineMap
 from ghostlab.progress import SILENT, Progress
 from ghostlab.pruning.split_fit import recovered_kl
 from ghostlab.recovery.symmetric import in_eigenbasis
+from ghostlab.results.atlas import AtlasBlock
 
 KL_WINDOWS = 4
 """Windows on which the best block of each length is run: their KL has the precision of a hint."""
@@ -37,7 +37,7 @@ class Survey:
 
 
 def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILENT) -> Survey:
-    """Figures of every block whose length is among ``lengths``; see :class:`~ghostlab.atlas.AtlasBlock`.
+    """Figures of every block whose length is among ``lengths``; see :class:`~ghostlab.results.atlas.AtlasBlock`.
 
     Maps are fitted on all folds but the last, errors taken on the last; each family's ridge is the best of
     :data:`~ghostlab.calibration.solve.RELATIVE_RIDGES` there. The best block of each length is then run on

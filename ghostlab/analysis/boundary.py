@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import massive_tokens
 from ghostlab.model.device import exact
-from ghostlab.records import BoundaryReport
+from ghostlab.results.records import BoundaryReport
 
 
 class BoundaryErrors:

@@ -15,8 +15,8 @@ from transformers import PreTrainedTokenizerBase
 
 from ghostlab.analysis.sample import TokenSample
 from ghostlab.calibration.moments import Moments
-from ghostlab.insights import Direction, Excitement
 from ghostlab.model.standin import AffineMap
+from ghostlab.results.operator import Direction, Excitement
 
 DIRECTIONS = 6
 CHANNELS = 3

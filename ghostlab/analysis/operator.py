@@ -15,7 +15,7 @@ from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
 from ghostlab.cut import Block
 from ghostlab.model.standin import AffineMap
-from ghostlab.records import OperatorReport
+from ghostlab.results.records import OperatorReport
 
 MAP_SIZE = 64
 """Heat maps are averaged down to at most this many tiles per side."""

@@ -9,8 +9,8 @@ from sklearn.decomposition import PCA
 from torch import Tensor
 
 from ghostlab.analysis.sample import TokenSample
-from ghostlab.insights import Points, StatePlane
 from ghostlab.model.standin import AffineMap
+from ghostlab.results.operator import Points, StatePlane
 
 SHOWN = 200
 """Tokens of each kind that are drawn; the plane is fitted to all ordinary ones."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ghostlab.analysis.leading import LEADING, output_directions, singular
 from ghostlab.calibration.moments import Moments
-from ghostlab.records import RankCurve
+from ghostlab.results.records import RankCurve
 
 MOST_POINTS = 48
 

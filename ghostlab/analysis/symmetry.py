@@ -10,8 +10,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
-from ghostlab.records import SymmetrySplit
 from ghostlab.recovery.symmetric import best_symmetric
+from ghostlab.results.records import SymmetrySplit
 
 
 def split(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ghostlab.atlas import SETTINGS, Atlas, AtlasBlock, parse_lengths
 from ghostlab.cli.options import build_config, config_parameters
 from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
+from ghostlab.results.atlas import SETTINGS, Atlas, AtlasBlock, parse_lengths
 from ghostlab.settings import Settings
 
 _LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]

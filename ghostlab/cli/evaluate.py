@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ghostlab.answers import SURE
 from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
 from ghostlab.errors import ConfigError
-from ghostlab.records import Metric
-from ghostlab.results import RunResult
+from ghostlab.results.answers import SURE
+from ghostlab.results.records import Metric
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import SUITES, TaskInfo, ZeroShot, parse_tasks
 from ghostlab.settings import Settings
-from ghostlab.zeroshot import SUITES, TaskInfo, ZeroShot, parse_tasks
 
 _TASKS = f"Tasks of lm-evaluation-harness with commas, or a suite: {', '.join(SUITES)}."
 

@@ -9,7 +9,7 @@ import typer
 
 from ghostlab.cli.run import followed
 from ghostlab.errors import ConfigError
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 
 

@@ -21,7 +21,7 @@ from ghostlab.cli.show import print_result
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.progress import CancelToken, ProgressSink, ProgressUpdate
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 
 REPORT_FILE = "report.html"

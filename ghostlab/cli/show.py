@@ -8,8 +8,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ghostlab.records import Metric, RecoveryRun, Scores
-from ghostlab.results import RunResult
+from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.run import RunResult
 
 _PIPED_WIDTH = 500
 """Columns when stdout is no terminal, so that a table piped to a file does not fold."""

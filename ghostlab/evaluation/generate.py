@@ -14,9 +14,9 @@ from ghostlab.evaluation.prefix import Prefix
 from ghostlab.evaluation.prompt import Form, encode, format_of
 from ghostlab.evaluation.surprise import departure, describe, judge
 from ghostlab.evaluation.writer import Sampling, Writer
-from ghostlab.generations import Generation, OnGenerations, OnText
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
+from ghostlab.results.generation import Generation, OnGenerations, OnText
 
 _WRITING = 0.95
 """Share of the work that is writing; the rest is reading it once more."""

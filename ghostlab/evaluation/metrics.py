@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ghostlab.model.likelihood import TokenScores
-from ghostlab.records import Agreement, Metric, Scores, TokenClass
-from ghostlab.resampling import Array, resamples
+from ghostlab.results.records import Agreement, Metric, Scores, TokenClass
+from ghostlab.results.statistics import Array, resamples
 from ghostlab.text.kinds import KINDS
 
 
@@ -59,7 +59,7 @@ def summarise(
 def agreement(
     scores: TokenScores, original: TokenScores, draws: Array, kinds: Tensor | None = None
 ) -> Agreement:
-    """How predictions differ from the original's; see :class:`~ghostlab.records.Agreement`.
+    """How predictions differ from the original's; see :class:`~ghostlab.results.records.Agreement`.
 
     Args:
         scores, original: Figures per token, [W, T - 1].

@@ -9,7 +9,7 @@ from ghostlab.config import BosPolicy
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-from ghostlab.records import Metric
+from ghostlab.results.records import Metric
 from ghostlab.text.documents import Documents
 from ghostlab.text.windows import HELD_OUT_SEED, make_windows
 

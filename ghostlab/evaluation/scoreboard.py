@@ -20,7 +20,7 @@ from ghostlab.model.decoder import Trace
 from ghostlab.model.likelihood import TokenScores, score_tokens
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-from ghostlab.records import Scores
+from ghostlab.results.records import Scores
 from ghostlab.text.kinds import kinds_of
 from ghostlab.text.windows import Windows
 

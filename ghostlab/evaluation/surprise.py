@@ -14,9 +14,9 @@ from torch import Tensor
 from transformers import Cache
 
 from ghostlab.errors import NumericsError
-from ghostlab.generations import Token
 from ghostlab.model.likelihood import score_next
 from ghostlab.model.lm import Model
+from ghostlab.results.generation import Token
 
 
 class Verdict(NamedTuple):

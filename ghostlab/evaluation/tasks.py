@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ghostlab.errors import ConfigError, GhostlabError, TaskError
+from ghostlab.results.zeroshot import TaskInfo
 from ghostlab.text.embedded import PACKAGE
-from ghostlab.zeroshot import TaskInfo
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -11,7 +11,7 @@ from ghostlab.errors import ConfigError, TaskError
 from ghostlab.evaluation.tasks import check_limit, load_tasks, quiet_harness, require_harness
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-from ghostlab.zeroshot import Accuracy, ZeroShot, parse_tasks
+from ghostlab.results.zeroshot import Accuracy, ZeroShot, parse_tasks
 
 if TYPE_CHECKING:
     from lm_eval.api.task import ConfigurableTask
@@ -36,7 +36,7 @@ def evaluate(
     Args:
         variants: Models by name; the first is what the others are compared with. A single model is called
             ``original``.
-        tasks: Names of tasks or of suites (:data:`ghostlab.zeroshot.SUITES`), as a list or with commas.
+        tasks: Names of tasks or of suites (:data:`ghostlab.results.zeroshot.SUITES`), as a list or with commas.
         limit: Ask only the first so many documents of each task.
         hub: Fetch all data from the hub, in the papers' splits, instead of the installed data.
         progress: Told how far it is; a stop is obeyed between batches.

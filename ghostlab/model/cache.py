@@ -17,9 +17,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ghostlab.checksum import file_sha256
 from ghostlab.errors import ModelError
 from ghostlab.progress import Progress
+from ghostlab.storage import file_sha256
 
 MANIFEST = "ghostlab.json"
 FORMAT = 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN, find
-from ghostlab.records import Metric, RecoveryRun, Scores
-from ghostlab.windowrule import comparable
+from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.windows import comparable
 
 if TYPE_CHECKING:
     from ghostlab.model.variant import Variant
-    from ghostlab.results import RunResult
+    from ghostlab.results.run import RunResult
 
 _HEAD = "| model | perplexity | KL to original (nats) | top-1 agreement | gap closed |\n|---|---|---|---|---|"
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save_file
 
-from ghostlab.checksum import file_sha256
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.model import modeling_ghostlab
@@ -27,6 +26,7 @@ from ghostlab.model.checkpoint import SHARD, whole_folder, write_checkpoint
 from ghostlab.model.standin import AffineMap, StandIn, check_numbers
 from ghostlab.model.stock import plain, stock_model
 from ghostlab.model.surgery import place_of
+from ghostlab.storage import file_sha256
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,7 +10,7 @@ from ghostlab.errors import ConfigError
 from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN
 from ghostlab.model.checkpoint import whole_folder
 from ghostlab.model.surgery import per_block_lists
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 
 RECIPE = "mergekit.yaml"
 

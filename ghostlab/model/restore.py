@@ -10,13 +10,13 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from ghostlab.checksum import file_sha256
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, places, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import StandIn
 from ghostlab.model.surgery import attach, kept_blocks
+from ghostlab.storage import file_sha256
 
 
 def restore(model: Model, folder: Path) -> Model:

@@ -9,11 +9,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ghostlab.atlas import Atlas, AtlasBlock
 from ghostlab.plots import style
 from ghostlab.plots.blocks import FIGURES, FIRST, OPERATORS, Figure, best, label, words
 from ghostlab.plots.formats import percent, plural
 from ghostlab.plots.style import Role
+from ghostlab.results.atlas import Atlas, AtlasBlock
 
 SCALE = [[0.0, "#414487"], [0.25, "#2e708e"], [0.5, "#1fa088"], [0.75, "#5ec962"], [1.0, "#b5de2b"]]
 """Viridis without its ends, which would sink into a dark or a white page."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from ghostlab.atlas import Atlas, AtlasBlock
 from ghostlab.plots.formats import fold, number, percent
+from ghostlab.results.atlas import Atlas, AtlasBlock
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.formats import percent
 from ghostlab.plots.style import Role
-from ghostlab.records import BoundaryReport, RecoveryRun
+from ghostlab.results.records import BoundaryReport, RecoveryRun
 
 _MEASURES = {
     "explained": (("all tokens", "explained"), ("ordinary tokens", "explained_ordinary")),

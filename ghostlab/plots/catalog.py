@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ghostlab.insights import Direction
 from ghostlab.plots import (
     boundary,
     insight,
@@ -23,10 +22,11 @@ from ghostlab.plots import (
 )
 from ghostlab.plots.explained import title
 from ghostlab.plots.style import Role
-from ghostlab.probes import FACTORS, Probe
-from ghostlab.records import OperatorReport
-from ghostlab.results import RunResult
-from ghostlab.zeroshot import ZeroShot
+from ghostlab.results.operator import Direction
+from ghostlab.results.probe import FACTORS, Probe
+from ghostlab.results.records import OperatorReport
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ghostlab.records import Metric
+from ghostlab.results.records import Metric
 
 NONE = "\N{EM DASH}"
 MINUS = "\N{MINUS SIGN}"

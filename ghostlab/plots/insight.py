@@ -7,11 +7,11 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from ghostlab.insights import Direction, Excitement, Points
 from ghostlab.plots import style
 from ghostlab.plots.formats import percent
 from ghostlab.plots.style import Role
-from ghostlab.records import OperatorReport
+from ghostlab.results.operator import Direction, Excitement, Points
+from ghostlab.results.records import OperatorReport
 
 _SHOWN_TOKENS = 3
 

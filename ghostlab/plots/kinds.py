@@ -8,8 +8,8 @@ from ghostlab.plots import style
 from ghostlab.plots.formats import interval, number, percent
 from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import Role
-from ghostlab.records import TokenClass
-from ghostlab.results import RunResult
+from ghostlab.results.records import TokenClass
+from ghostlab.results.run import RunResult
 
 
 def by_kind(result: RunResult) -> go.Figure:

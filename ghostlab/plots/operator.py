@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.formats import number
 from ghostlab.plots.style import Role
-from ghostlab.records import OperatorReport, RecoveryRun
+from ghostlab.results.records import OperatorReport, RecoveryRun
 
 _PARTS = {"symmetric": ("S", style.SYMMETRIC), "antisymmetric": ("A", style.ANTISYMMETRIC)}
 _METRICS = {"frobenius": "in the weights", "activation": "on calibration<br>tokens"}

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ghostlab.comparison import ORIGINAL, Side, same_windows
 from ghostlab.plots import boundary, kinds, operator, perplexity, spectrum, style, tasks, windows
 from ghostlab.plots.catalog import Panel
 from ghostlab.plots.formats import number
 from ghostlab.plots.sentences import sides
 from ghostlab.plots.style import Role
-from ghostlab.records import Metric, OperatorReport
+from ghostlab.results.compare import ORIGINAL, Side, same_windows
+from ghostlab.results.records import Metric, OperatorReport
 
 
 def panels(one: Side, other: Side) -> list[Panel]:

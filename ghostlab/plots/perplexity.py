@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.formats import interval, number
 from ghostlab.plots.style import Role
-from ghostlab.records import Metric, RecoveryRun, Scores
-from ghostlab.results import RunResult
+from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.run import RunResult
 
 Unit = Literal["loss", "nll", "perplexity"]
 _UNITS = {"loss": "nats per token above the original", "nll": "nats per token", "perplexity": "perplexity"}

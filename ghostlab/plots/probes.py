@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.formats import interval, number, short
-from ghostlab.probes import FACTORS, PARTS, Factor, Probe
-from ghostlab.records import Metric, RecoveryRun
-from ghostlab.results import RunResult
+from ghostlab.results.probe import FACTORS, PARTS, Factor, Probe
+from ghostlab.results.records import Metric, RecoveryRun
+from ghostlab.results.run import RunResult
 
 Measure = Literal["perplexity", "kl"]
 _TITLES: dict[Measure, str] = {

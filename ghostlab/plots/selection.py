@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from ghostlab.cut import parse_cut
 from ghostlab.errors import CutError
 from ghostlab.plots import style
-from ghostlab.records import SelectionInfo
+from ghostlab.results.records import SelectionInfo
 
 
 def chosen(selection: SelectionInfo) -> list[bool]:

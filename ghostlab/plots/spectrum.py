@@ -12,7 +12,7 @@ from ghostlab.plots import style
 from ghostlab.plots.formats import count, percent, short
 from ghostlab.plots.operator import COUNTED, reports
 from ghostlab.plots.style import Role
-from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
+from ghostlab.results.records import OperatorReport, RankCurve, RecoveryRun
 
 _NOTHING = "No recovery of this block has a fitted map."
 _FLOOR = 1e-6

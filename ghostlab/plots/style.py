@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots.formats import percent
-from ghostlab.records import RecoveryRun
+from ghostlab.results.records import RecoveryRun
 
 INK = "#747982"
 """Text; 4.4:1 on white and on #0b0f19, the best that one grey can do on both."""

@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.formats import interval, percent, plural
 from ghostlab.plots.style import Role
-from ghostlab.records import Metric
-from ghostlab.results import RunResult
-from ghostlab.zeroshot import TaskInfo, Which, ZeroShot
+from ghostlab.results.records import Metric
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import TaskInfo, Which, ZeroShot
 
 LEGEND = (
     "Accuracy in %: ± is the standard error; behind the stroke the choice is taken by likelihood per "

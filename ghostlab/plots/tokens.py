@@ -12,8 +12,8 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from ghostlab.generations import Generation, Token
 from ghostlab.plots.formats import MINUS, number, percent, plural
+from ghostlab.results.generation import Generation, Token
 
 _LOOP = 8
 _DISTINCT = 0.4

@@ -12,9 +12,9 @@ from ghostlab.plots import style
 from ghostlab.plots.formats import number
 from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import Role
-from ghostlab.records import Metric, RecoveryRun, Scores
-from ghostlab.resampling import difference
-from ghostlab.results import RunResult
+from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import difference
 
 Reference = Literal["original", "pruned"]
 

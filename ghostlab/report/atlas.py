@@ -6,13 +6,13 @@ from html import escape
 from itertools import count
 from pathlib import Path
 
-from ghostlab.atlas import Atlas
 from ghostlab.plots import atlas as figures
 from ghostlab.plots import explained
 from ghostlab.plots.blocks import FIGURES, FIRST, best, label
 from ghostlab.plots.formats import number, plural
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.report import page
+from ghostlab.results.atlas import Atlas
 
 
 def write_atlas(atlas: Atlas, path: Path) -> Path:

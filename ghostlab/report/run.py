@@ -7,14 +7,14 @@ from html import escape
 from itertools import count as numbers_from
 from pathlib import Path
 
-from ghostlab.generations import Generation
-from ghostlab.insights import Excitement
 from ghostlab.plots import catalog, insight, sentences, tasks, tokens
 from ghostlab.plots.formats import count, number, percent
 from ghostlab.plots.perplexity import variants
-from ghostlab.records import Metric, RecoveryRun, Scores
 from ghostlab.report import page
-from ghostlab.results import RunResult
+from ghostlab.results.generation import Generation
+from ghostlab.results.operator import Excitement
+from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.run import RunResult
 
 _SCORES = (
     ("variant", ""),

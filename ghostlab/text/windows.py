@@ -14,10 +14,10 @@ from transformers import PreTrainedTokenizerBase
 
 from ghostlab.config import BosPolicy
 from ghostlab.errors import TextError
+from ghostlab.results.windows import BosPlace, WindowRule
 from ghostlab.text.documents import PARAGRAPH, Documents, sections
 from ghostlab.text.protocols import Span, spans
 from ghostlab.text.tokens import encode, tokenise, uses_bos
-from ghostlab.windowrule import BosPlace, WindowRule
 
 SECTION = 3000
 """Characters of a section: a window of 256 tokens fits about three times, so windows see many documents."""

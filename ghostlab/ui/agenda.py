@@ -19,7 +19,7 @@ from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs import JobStore
 from ghostlab.jobstate import JobView
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.address import LONGEST
 from ghostlab.ui.complaints import told_to_user

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.comparison import ORIGINAL, Side, best_first, sides
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
+from ghostlab.results.compare import ORIGINAL, Side, best_first, sides
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.entries import MOST, Entry, entries, named, plain, to_store
 from ghostlab.ui.outbox import Outbox

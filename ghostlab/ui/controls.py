@@ -9,7 +9,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of, label_of
-from ghostlab.records import SelectionInfo
+from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import explain, operators, picker, registry, shell, uploads
 from ghostlab.ui.picker import BY_CRITERION, BY_HAND

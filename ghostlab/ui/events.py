@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.atlas import Atlas
 from ghostlab.errors import ResultError
 from ghostlab.jobstate import JobView
-from ghostlab.results import RunResult
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.run import RunResult
 from ghostlab.ui import address, agenda, asking, picks, present, probing, scoring, uploads
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.agenda import Agenda

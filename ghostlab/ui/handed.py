@@ -11,7 +11,7 @@ from typing import Any
 from ghostlab import report
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 
 _LOG = logging.getLogger(__name__)
 _WANTED = "Open a result.json that Ghostlab wrote, or a JSON file with settings of a run."

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ghostlab.atlas import Atlas
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.generations import Generation, OnGenerations, OnText
-from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, ProgressSink
-from ghostlab.records import SelectionInfo
-from ghostlab.results import RunResult
-from ghostlab.zeroshot import ZeroShot
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.generation import Generation, OnGenerations, OnText
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 
 
 class Laboratory(Protocol):

@@ -21,7 +21,7 @@ from ghostlab.model import outline
 from ghostlab.model.outline import Outline
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
-from ghostlab.records import SelectionInfo
+from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 

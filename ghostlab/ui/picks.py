@@ -9,7 +9,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.errors import ConfigError
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service import Service

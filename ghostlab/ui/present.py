@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from ghostlab.generations import Generation
 from ghostlab.jobstate import JobView
 from ghostlab.plots import style, tokens
-from ghostlab.results import RunResult
+from ghostlab.results.generation import Generation
+from ghostlab.results.run import RunResult
 from ghostlab.ui import theme
 
 _LOGO = (

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ghostlab.errors import ConfigError
 from ghostlab.jobs import Job
-from ghostlab.probes import Alteration
 from ghostlab.progress import ProgressSink, ProgressUpdate
-from ghostlab.results import RunResult
+from ghostlab.results.probe import Alteration
+from ghostlab.results.run import RunResult
 from ghostlab.ui.service import Finding, Service
 
 RERUN = 0.8

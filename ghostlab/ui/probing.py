@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.probes import FACTORS, PARTS, Alteration, Factor, Part
+from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.probe_jobs import queue_probe
 from ghostlab.ui.service import Service

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs import Job
-from ghostlab.records import SelectionInfo
-from ghostlab.scoring import Scoring, alike, from_atlas, scored
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.ui import registry
 from ghostlab.ui.service import Finding, Service
 

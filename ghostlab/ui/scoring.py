@@ -12,8 +12,8 @@ from gradio.components import Component
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobstate import JobView
-from ghostlab.records import SelectionInfo
-from ghostlab.scoring import SETTINGS, scored
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.scores import SETTINGS, scored
 from ghostlab.text.corpora import PASTE
 from ghostlab.ui import picker
 from ghostlab.ui.complaints import told_to_user

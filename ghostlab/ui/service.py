@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from ghostlab.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.config import PromptFormat, RunConfig, label_of
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs import Job, JobStore
 from ghostlab.jobstate import JobView
-from ghostlab.results import RunResult
-from ghostlab.scoring import Scoring
+from ghostlab.results.atlas import Atlas, parse_lengths, surveyed
+from ghostlab.results.run import RunResult
+from ghostlab.results.scores import Scoring
 from ghostlab.settings import Settings
 from ghostlab.ui import handed, registry
 from ghostlab.ui.laboratory import Laboratory

@@ -12,7 +12,7 @@ from gradio.components import Component
 
 from ghostlab import bundle
 from ghostlab.config import RunConfig
-from ghostlab.results import OPERATOR_FILE
+from ghostlab.results.run import OPERATOR_FILE
 from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.outbox import Outbox

@@ -9,10 +9,10 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.atlas import Atlas
 from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import ConfigError, CutError, GhostlabError
-from ghostlab.scoring import from_atlas
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.scores import from_atlas
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import PASTE

@@ -21,18 +21,18 @@ from typing import Any, cast
 
 import gradio as gr
 
-from ghostlab.atlas import Atlas
 from ghostlab.config import RunConfig
 from ghostlab.errors import BusyError, Cancelled, GhostlabError
-from ghostlab.generations import Generation
-from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken
-from ghostlab.records import SelectionInfo
-from ghostlab.results import RunResult
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.generation import Generation
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 from ghostlab.ui.laboratory import Laboratory
-from ghostlab.zeroshot import ZeroShot
 
 PULSE = 0.5
 """Seconds: the host looks whether to stop only when something is said, so that something always is."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ghostlab.atlas import Atlas, AtlasBlock
 from ghostlab.config import RunConfig
+from ghostlab.results.atlas import Atlas, AtlasBlock
 
 LAYERS, MASSIVE, BEST = 12, 2, 6
 

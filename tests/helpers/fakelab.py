@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ghostlab.atlas import Atlas
 from ghostlab.config import RunConfig
-from ghostlab.generations import Generation
-from ghostlab.probes import Alteration, Probe
 from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
-from ghostlab.records import SelectionInfo
-from ghostlab.results import RunResult
-from ghostlab.zeroshot import ZeroShot
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.generation import Generation
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 from tests.helpers.atlases import make_atlas
 from tests.helpers.results import make_probe, make_result, with_selection
 from tests.helpers.zeroshot import make_zero_shot

@@ -10,10 +10,10 @@ import numpy as np
 
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut, parse_cut
-from ghostlab.generations import Generation, Token
-from ghostlab.insights import Direction, Excitement, Points, StatePlane
-from ghostlab.probes import Alteration, Probe
-from ghostlab.records import (
+from ghostlab.results.generation import Generation, Token
+from ghostlab.results.operator import Direction, Excitement, Points, StatePlane
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import (
     Agreement,
     Baseline,
     BoundaryReport,
@@ -28,9 +28,9 @@ from ghostlab.records import (
     SymmetrySplit,
     TokenClass,
 )
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
+from ghostlab.results.windows import TextInfo
 from ghostlab.spec import RecoverySpec
-from ghostlab.windowrule import TextInfo
 
 CHANNELS, TILE, LAYERS, WINDOWS, LENGTH = 96, 2, 30, 16, 256
 _CUTS = {1: "20:25", 2: "10:12,20:25", 3: "4:5,10:12,20:25"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ghostlab.zeroshot import Accuracy, TaskInfo, ZeroShot
+from ghostlab.results.zeroshot import Accuracy, TaskInfo, ZeroShot
 
 
 def make_zero_shot(variants: Sequence[str], tasks: Sequence[str], documents: int = 60) -> ZeroShot:

@@ -17,7 +17,7 @@ from safetensors import safe_open
 
 from ghostlab.cli import main
 from ghostlab.config import RunConfig
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 
 pytestmark = pytest.mark.integration
 

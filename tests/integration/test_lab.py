@@ -13,7 +13,7 @@ from ghostlab.errors import Cancelled, CutError, TextError
 from ghostlab.lab import Lab
 from ghostlab.model.lm import Model
 from ghostlab.progress import ProgressUpdate
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text.documents import Text
 

@@ -16,8 +16,8 @@ from ghostlab.measure import measure
 from ghostlab.model.lm import Model
 from ghostlab.probing import fitted_on
 from ghostlab.progress import SILENT
-from ghostlab.records import OperatorReport
 from ghostlab.recovery.fitting import Fit, apply, fit
+from ghostlab.results.records import OperatorReport
 from ghostlab.spec import RecoverySpec
 from tests.helpers.lm import tiny_lm, tiny_windows
 

@@ -15,7 +15,6 @@ from ghostlab.analysis import band
 from ghostlab.analysis.atlas import KL_WINDOWS, survey
 from ghostlab.analysis.band import take_census
 from ghostlab.assembly import selection_info
-from ghostlab.atlas import Atlas, AtlasBlock, parse_lengths
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.solve import RELATIVE_RIDGES
 from ghostlab.calibration.store import Budget
@@ -27,7 +26,8 @@ from ghostlab.model.standin import StandIn
 from ghostlab.progress import SILENT, CancelToken, Progress
 from ghostlab.pruning.selection import score as scores_of
 from ghostlab.pruning.split_fit import split_fit
-from ghostlab.scoring import from_atlas
+from ghostlab.results.atlas import Atlas, AtlasBlock, parse_lengths
+from ghostlab.results.scores import from_atlas
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH
 

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from ghostlab import bundle
 from ghostlab.errors import ResultError
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

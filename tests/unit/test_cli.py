@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from ghostlab.atlas import Atlas
 from ghostlab.cli import main
 from ghostlab.config import RunConfig, help_of
 from ghostlab.errors import Cancelled, ModelNotFoundError
 from ghostlab.progress import CancelToken, Progress, ProgressSink
-from ghostlab.results import RunResult
+from ghostlab.results.atlas import Atlas
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from tests.helpers.atlases import make_atlas
 from tests.helpers.configs import random_config

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ghostlab.cli import main
-from ghostlab.results import RunResult
-from ghostlab.zeroshot import Accuracy, TaskInfo, ZeroShot
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import Accuracy, TaskInfo, ZeroShot
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

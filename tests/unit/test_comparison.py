@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghostlab.comparison import compare, differences, likelihood, same_windows, sides
 from ghostlab.errors import ResultError
-from ghostlab.resampling import difference, paired
+from ghostlab.results.compare import compare, differences, likelihood, same_windows, sides
+from ghostlab.results.statistics import difference, paired
 from ghostlab.ui.tabs.runs import table
 from tests.helpers.results import make_result
 

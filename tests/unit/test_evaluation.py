@@ -16,7 +16,7 @@ from ghostlab.model import likelihood
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.lm import Model
 from ghostlab.progress import CancelToken, Progress
-from ghostlab.resampling import resamples
+from ghostlab.results.statistics import resamples
 from ghostlab.text.kinds import KINDS
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS

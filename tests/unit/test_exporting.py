@@ -19,7 +19,7 @@ from ghostlab.lab import Lab
 from ghostlab.model.card import model_card
 from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import tiny_ids

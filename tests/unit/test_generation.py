@@ -15,11 +15,11 @@ from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import encode, format_of
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.generations import Generation
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.results import RunResult
+from ghostlab.results.generation import Generation
+from ghostlab.results.run import RunResult
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.helpers.tokenizers import tiny_tokenizer

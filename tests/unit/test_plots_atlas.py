@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ghostlab.atlas import Atlas
 from ghostlab.plots import atlas as figures
 from ghostlab.plots import style
 from ghostlab.plots.blocks import FIGURES, FIRST, words
 from ghostlab.plots.sentences import atlas as sentences
+from ghostlab.results.atlas import Atlas
 from tests.helpers.atlases import LAYERS, MASSIVE, make_atlas
 from tests.helpers.eyes import contrast, luminance
 

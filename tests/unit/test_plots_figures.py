@@ -10,7 +10,6 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.comparison import sides
 from ghostlab.plots import (
     boundary,
     catalog,
@@ -24,8 +23,9 @@ from ghostlab.plots import (
     style,
     windows,
 )
-from ghostlab.records import Metric, RankCurve, SelectionInfo
-from ghostlab.resampling import difference
+from ghostlab.results.compare import sides
+from ghostlab.results.records import Metric, RankCurve, SelectionInfo
+from ghostlab.results.statistics import difference
 from tests.helpers.eyes import SIGHT, contrast, distance
 from tests.helpers.results import TILE, make_result, with_selection
 from tests.helpers.zeroshot import make_zero_shot

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ghostlab.plots import catalog, kinds, sentences
-from ghostlab.records import Metric
-from ghostlab.results import RunResult
+from ghostlab.results.records import Metric
+from ghostlab.results.run import RunResult
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 import pytest
 
 from ghostlab.plots import catalog, insight, probes, sentences, style
-from ghostlab.probes import Alteration
-from ghostlab.records import RankCurve
-from ghostlab.results import RunResult
+from ghostlab.results.probe import Alteration
+from ghostlab.results.records import RankCurve
+from ghostlab.results.run import RunResult
 from tests.helpers.results import CHANNELS, make_probe, make_result
 
 pytestmark = pytest.mark.unit

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ghostlab.comparison import best_first
-from ghostlab.comparison import sides as compared
 from ghostlab.plots import formats, sentences
 from ghostlab.plots.formats import percent
 from ghostlab.plots.sentences import sides
-from ghostlab.records import Metric, RankCurve
+from ghostlab.results.compare import best_first
+from ghostlab.results.compare import sides as compared
+from ghostlab.results.records import Metric, RankCurve
 from tests.helpers.results import make_result, with_selection
 
 pytestmark = pytest.mark.unit

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from ghostlab.generations import Generation, Token
 from ghostlab.plots import tokens
+from ghostlab.results.generation import Generation, Token
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

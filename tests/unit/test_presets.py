@@ -20,7 +20,7 @@ from ghostlab.evaluation.perplexity import perplexity
 from ghostlab.lab import Lab
 from ghostlab.model.lm import Model
 from ghostlab.progress import SILENT, Progress
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import load_text

@@ -14,9 +14,9 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError, ResultError
 from ghostlab.lab import Lab
 from ghostlab.model.standin import AffineMap
-from ghostlab.probes import Alteration
 from ghostlab.progress import CancelToken
-from ghostlab.results import RunResult
+from ghostlab.results.probe import Alteration
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 from tests.helpers.lm import tiny_lm

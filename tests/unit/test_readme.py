@@ -17,7 +17,7 @@ import ghostlab
 from ghostlab.cli import main
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from tests.helpers.folders import save_folder, tiny_config
 from tests.helpers.lm import tiny_lm
 from tests.helpers.results import make_result

@@ -14,7 +14,7 @@ from ghostlab import report
 from ghostlab.plots import insight, tasks
 from ghostlab.plots.blocks import FIGURES as FIGURES_OF_BLOCKS
 from ghostlab.plots.explained import FIGURES
-from ghostlab.probes import Alteration, Probe
+from ghostlab.results.probe import Alteration, Probe
 from tests.helpers.atlases import make_atlas
 from tests.helpers.results import MULTIPLIES, make_result, with_selection
 from tests.helpers.zeroshot import make_zero_shot

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from ghostlab.errors import ResultError
-from ghostlab.records import SelectionInfo
-from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

@@ -10,10 +10,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import ghostlab as gl
-from ghostlab.checksum import file_sha256
 from ghostlab.errors import ResultError
 from ghostlab.model.export import MANIFEST, OPERATORS
 from ghostlab.model.lm import Model
+from ghostlab.storage import file_sha256
 from tests.helpers.lm import tiny_lm, trusted
 from tests.helpers.tiny import WIDTH
 from tests.unit.test_decoder import random_standins

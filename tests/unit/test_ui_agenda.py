@@ -14,7 +14,7 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.jobs import JobStore
 from ghostlab.progress import Progress
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import agenda, sidebar
 from ghostlab.ui.agenda import Agenda

@@ -13,9 +13,9 @@ import gradio as gr
 import pandas as pd
 import pytest
 
-from ghostlab.atlas import Atlas, surveyed
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
+from ghostlab.results.atlas import Atlas, surveyed
 from ghostlab.settings import Settings
 from ghostlab.ui.controls import BY_HAND
 from ghostlab.ui.service import EXAMPLE, Service

@@ -19,7 +19,7 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.plots import sentences
-from ghostlab.records import Metric
+from ghostlab.results.records import Metric
 from ghostlab.settings import Limits, Settings
 from ghostlab.ui import handed, sharing
 from ghostlab.ui.compared import Compared

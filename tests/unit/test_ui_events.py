@@ -15,7 +15,7 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
-from ghostlab.records import SelectionInfo
+from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import address, agenda, picks, sidebar, writing
 from ghostlab.ui import events as events_module

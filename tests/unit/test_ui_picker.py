@@ -12,7 +12,7 @@ from ghostlab.errors import ModelNotFoundError
 from ghostlab.model.anatomy import measure
 from ghostlab.model.catalog import CATALOG
 from ghostlab.model.outline import Outline, config_folder, read_plain, stored
-from ghostlab.records import SelectionInfo
+from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.ui import picker
 from tests.helpers import catalog

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ghostlab.jobstate import JobView
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.tabs import overview, share
 from ghostlab.ui.tabs.generate import columns_of, lead_of

@@ -11,10 +11,10 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
-from ghostlab.insights import Excitement
 from ghostlab.jobstate import JobView
-from ghostlab.probes import Alteration
-from ghostlab.results import RunResult
+from ghostlab.results.operator import Excitement
+from ghostlab.results.probe import Alteration
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui.probe_jobs import queue_probe
 from ghostlab.ui.probing import at_once, swept_parts, swept_ranks

@@ -9,8 +9,8 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError
-from ghostlab.records import SelectionInfo
-from ghostlab.scoring import Scoring, alike, from_atlas, scored
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.settings import Settings
 from ghostlab.ui import scoring
 from ghostlab.ui.score_jobs import at_hand, queue_scores

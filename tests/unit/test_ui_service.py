@@ -12,9 +12,9 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, ResultError, TextError
 from ghostlab.jobstate import JobView
-from ghostlab.probes import Alteration
 from ghostlab.progress import Progress
-from ghostlab.results import RunResult
+from ghostlab.results.probe import Alteration
+from ghostlab.results.run import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.text import uploads
 from ghostlab.text.corpora import load_text

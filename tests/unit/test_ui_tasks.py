@@ -12,14 +12,14 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.plots import catalog, sentences
 from ghostlab.plots import tasks as figures
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import Accuracy
 from ghostlab.settings import PUBLIC_LIMITS, Limits, Settings
 from ghostlab.ui import task_jobs
 from ghostlab.ui.service import Service
 from ghostlab.ui.tabs import tasks as tab
 from ghostlab.ui.tabs.view import Page
 from ghostlab.ui.task_jobs import queue_tasks
-from ghostlab.zeroshot import Accuracy
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 from tests.helpers.zeroshot import make_zero_shot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ghostlab.windowrule import WindowRule, comparable, describe
+from ghostlab.results.windows import WindowRule, comparable, describe
 
 pytestmark = pytest.mark.unit
 GPTQ = WindowRule("GPTQ", "\n\n", "start of the text", "consecutive")

@@ -16,9 +16,9 @@ import torch
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobstate import JobView
-from ghostlab.probes import Alteration
 from ghostlab.progress import Progress
-from ghostlab.results import RunResult
+from ghostlab.results.probe import Alteration
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import zerogpu
 from ghostlab.ui.laboratory import Laboratory

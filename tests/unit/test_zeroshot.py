@@ -15,14 +15,14 @@ import pytest
 import torch
 from scipy.stats import binom
 
-from ghostlab.answers import above_chance, compare_answers, ratio_of_answers
 from ghostlab.cut import parse_cut
 from ghostlab.errors import Cancelled, ConfigError, ResultError, TaskError
 from ghostlab.evaluation.tasks import SHIPPED, load_tasks, quiet_harness
 from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.model.lm import Model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.zeroshot import SUITES, Accuracy, TaskInfo, ZeroShot, parse_tasks
+from ghostlab.results.answers import above_chance, compare_answers, ratio_of_answers
+from ghostlab.results.zeroshot import SUITES, Accuracy, TaskInfo, ZeroShot, parse_tasks
 from tests.helpers.fake_hub import fake_data_hub
 from tests.helpers.tiny import tiny_model
 from tests.helpers.tokenizers import tiny_tokenizer

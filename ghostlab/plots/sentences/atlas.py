@@ -5,9 +5,9 @@ from __future__ import annotations
 from operator import attrgetter
 from statistics import geometric_mean, median
 
-from ghostlab.atlas import Atlas, AtlasBlock
 from ghostlab.plots.blocks import FIGURES, FIRST, OPERATORS, best, gain, label
 from ghostlab.plots.formats import number, percent, plural
+from ghostlab.results.atlas import Atlas, AtlasBlock
 
 _LENGTHS_TOLD = 4
 _PARTED = 1.5

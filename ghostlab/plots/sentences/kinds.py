@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ghostlab.comparison import best_first
 from ghostlab.plots.formats import number, percent
-from ghostlab.records import RecoveryRun, TokenClass
-from ghostlab.results import RunResult
+from ghostlab.results.compare import best_first
+from ghostlab.results.records import RecoveryRun, TokenClass
+from ghostlab.results.run import RunResult
 
 FEW = 20
 """A kind with fewer tokens is only named as left out."""

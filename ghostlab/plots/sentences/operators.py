@@ -11,7 +11,7 @@ from ghostlab.plots import style
 from ghostlab.plots.formats import count, number, percent, points
 from ghostlab.plots.operator import counted, reports
 from ghostlab.plots.spectrum import rank_parameters
-from ghostlab.records import OperatorReport, RecoveryRun
+from ghostlab.results.records import OperatorReport, RecoveryRun
 
 _NONE = "No recovery of this block has a fitted map."
 

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from ghostlab.insights import Points
 from ghostlab.plots import probes as figures
 from ghostlab.plots.formats import count, number, percent, points
 from ghostlab.plots.operator import counted
 from ghostlab.plots.spectrum import rank_parameters
-from ghostlab.probes import FACTORS, Alteration, Factor, Probe
-from ghostlab.records import OperatorReport, RankCurve, RecoveryRun
-from ghostlab.results import RunResult
+from ghostlab.results.operator import Points
+from ghostlab.results.probe import FACTORS, Alteration, Factor, Probe
+from ghostlab.results.records import OperatorReport, RankCurve, RecoveryRun
+from ghostlab.results.run import RunResult
 
 
 def directions(report: OperatorReport) -> str:

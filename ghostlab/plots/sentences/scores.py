@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ghostlab.comparison import FEWEST_WINDOWS, best_first
 from ghostlab.plots import boundary, style
 from ghostlab.plots.formats import change, number, percent, plural, points
 from ghostlab.plots.selection import chosen
-from ghostlab.records import BoundaryReport, Metric, RecoveryRun, Scores, SelectionInfo
-from ghostlab.resampling import difference
-from ghostlab.results import RunResult
+from ghostlab.results.compare import FEWEST_WINDOWS, best_first
+from ghostlab.results.records import BoundaryReport, Metric, RecoveryRun, Scores, SelectionInfo
+from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import difference
 
 Named = tuple[str, RecoveryRun]
 

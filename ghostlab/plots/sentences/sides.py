@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ghostlab.comparison import ORIGINAL, Side, same_windows
-from ghostlab.generations import Generation
 from ghostlab.plots import style
 from ghostlab.plots.formats import count, fold, number, percent, plural
 from ghostlab.plots.sentences.kinds import FEW
 from ghostlab.plots.tokens import standing
-from ghostlab.records import Metric, OperatorReport
+from ghostlab.results.compare import ORIGINAL, Side, same_windows
+from ghostlab.results.generation import Generation
+from ghostlab.results.records import Metric, OperatorReport
 
 __all__ = [
     "by_kind",

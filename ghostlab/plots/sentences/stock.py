@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 
 
 @dataclass(frozen=True)

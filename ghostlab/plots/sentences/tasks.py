@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ghostlab.answers import SURE
 from ghostlab.plots.formats import percent, plural
-from ghostlab.results import RunResult
-from ghostlab.zeroshot import ZeroShot
+from ghostlab.results.answers import SURE
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
 
 FEW = 100
 """Fewer questions in all cannot rank variants: one answer more moves their mean by over a point."""

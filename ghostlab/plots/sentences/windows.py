@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ghostlab.comparison import FEWEST_WINDOWS, Side, best_first, likelihood
 from ghostlab.plots import windows as figures
 from ghostlab.plots.formats import number, plural
 from ghostlab.plots.sentences.scores import may_be_none, ranked
-from ghostlab.records import Metric
-from ghostlab.resampling import difference
-from ghostlab.results import RunResult
+from ghostlab.results.compare import FEWEST_WINDOWS, Side, best_first, likelihood
+from ghostlab.results.records import Metric
+from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import difference
 
 
 def window_distribution(result: RunResult) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.atlas import Atlas
 from ghostlab.plots import atlas as figures
 from ghostlab.plots import explained, style
 from ghostlab.plots.blocks import FIGURES, FIRST, best, label, words
 from ghostlab.plots.formats import unbroken
 from ghostlab.plots.sentences import atlas as sentences
+from ghostlab.results.atlas import Atlas
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
 from ghostlab.ui import explain, present, shell

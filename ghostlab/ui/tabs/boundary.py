@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import boundary as figures
 from ghostlab.plots import sentences
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Page, Tab

@@ -15,11 +15,11 @@ import pandas as pd
 from gradio.components import Component
 from pandas.io.formats.style import Styler
 
-from ghostlab.comparison import Difference, Kind, Side, differences
 from ghostlab.config import differing
 from ghostlab.plots import explained, pairs, sentences
 from ghostlab.plots import formats as fmt
 from ghostlab.plots.sentences import sides
+from ghostlab.results.compare import Difference, Kind, Side, differences
 from ghostlab.ui import explain, present
 from ghostlab.ui.tabs.runs import WIDTHS
 from ghostlab.ui.tabs.view import Outputs, Page, Tab

@@ -10,7 +10,7 @@ import gradio as gr
 from ghostlab.config import PromptFormat, RunConfig, help_of
 from ghostlab.jobstate import JobView
 from ghostlab.plots import tokens
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, present, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 

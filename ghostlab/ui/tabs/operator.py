@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
-from ghostlab.insights import Excitement
 from ghostlab.plots import insight, sentences, style
 from ghostlab.plots import operator as figures
 from ghostlab.plots.style import Role
-from ghostlab.records import OperatorReport
-from ghostlab.results import RunResult
+from ghostlab.results.operator import Excitement
+from ghostlab.results.records import OperatorReport
+from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels, switches
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Outputs, Page, Tab

@@ -11,8 +11,8 @@ from pandas.io.formats.style import Styler
 
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import perplexity, sentences, style
-from ghostlab.records import Metric, RecoveryRun
-from ghostlab.results import RunResult
+from ghostlab.results.records import Metric, RecoveryRun
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, present, registry
 from ghostlab.ui.tabs import scores, share
 from ghostlab.ui.tabs.view import Outputs, Page, Tab

@@ -12,7 +12,7 @@ from gradio.components import Component
 
 from ghostlab.plots import explained, style
 from ghostlab.plots.formats import unbroken
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import perplexity as figures
 from ghostlab.plots import sentences, windows
 from ghostlab.plots.kinds import by_kind
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Page, Tab

@@ -10,9 +10,9 @@ from gradio.components import Component
 from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import probes as figures
 from ghostlab.plots.formats import unbroken
-from ghostlab.probes import FACTORS, Factor
-from ghostlab.records import RecoveryRun
-from ghostlab.results import RunResult
+from ghostlab.results.probe import FACTORS, Factor
+from ghostlab.results.records import RecoveryRun
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ghostlab.comparison import Side
 from ghostlab.plots import formats as fmt
-from ghostlab.records import Metric
+from ghostlab.results.compare import Side
+from ghostlab.results.records import Metric
 
 _COLUMNS = {
     "no": "No.",

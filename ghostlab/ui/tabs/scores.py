@@ -12,8 +12,8 @@ from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
 from ghostlab.plots import explained, selection, sentences
 from ghostlab.plots import formats as fmt
-from ghostlab.records import SelectionInfo
-from ghostlab.results import RunResult
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
 
 _LISTEN = """

@@ -9,7 +9,7 @@ import gradio as gr
 
 from ghostlab.plots import sentences
 from ghostlab.plots.sentences.stock import Stock
-from ghostlab.results import OPERATOR_FILE, RESULT_FILE, RunResult
+from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult
 
 _FILES = {
     "report.html": "Report (HTML)",

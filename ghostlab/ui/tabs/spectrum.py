@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import sentences
 from ghostlab.plots import spectrum as figures
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels, ranks
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Outputs, Page, Tab

@@ -12,9 +12,9 @@ from pandas.io.formats.style import Styler
 from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import probes as figures
-from ghostlab.probes import Probe
-from ghostlab.records import RecoveryRun
-from ghostlab.results import RunResult
+from ghostlab.results.probe import Probe
+from ghostlab.results.records import RecoveryRun
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, present, shell
 from ghostlab.ui.tabs.view import Outputs, Tab
 

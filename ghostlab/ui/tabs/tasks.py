@@ -12,7 +12,7 @@ from ghostlab.evaluation.tasks import INSTALL
 from ghostlab.plots import sentences
 from ghostlab.plots import tasks as figures
 from ghostlab.plots.formats import unbroken
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, shell
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 from ghostlab.ui.task_jobs import OFFERED

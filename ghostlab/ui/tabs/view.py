@@ -8,7 +8,7 @@ from typing import Any
 
 from gradio.components import Component
 
-from ghostlab.results import RunResult
+from ghostlab.results.run import RunResult
 
 
 @dataclass(frozen=True)

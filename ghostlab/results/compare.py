@@ -10,9 +10,9 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from ghostlab.errors import ResultError
-from ghostlab.records import Agreement, BoundaryReport, Metric, RecoveryRun, Scores
-from ghostlab.resampling import Array, difference, paired
-from ghostlab.results import RunResult
+from ghostlab.results.records import Agreement, BoundaryReport, Metric, RecoveryRun, Scores
+from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import Array, difference, paired
 
 FEWEST_WINDOWS = 5
 """A bootstrap of fewer windows says nothing about chance."""

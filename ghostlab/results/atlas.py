@@ -1,6 +1,6 @@
 """The atlas: for every block of consecutive layers, what dropping it costs and what a map brings back.
 
-Plain data, like :mod:`ghostlab.results`; :func:`ghostlab.analysis.atlas.survey` makes it.
+Plain data, like :mod:`ghostlab.results.run`; :func:`ghostlab.analysis.atlas.survey` makes it.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Atlas:
         return cls.from_dict(values)
 
     def weight(self) -> dict[int, int]:
-        """Identity -> bytes in memory, as :meth:`ghostlab.results.RunResult.weight`."""
+        """Identity -> bytes in memory, as :meth:`ghostlab.results.run.RunResult.weight`."""
         return {id(self.blocks): 1000 * len(self.blocks)}
 
     def to_frame(self) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ghostlab.insights import Direction, StatePlane
+from ghostlab.results.operator import Direction, StatePlane
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ghostlab.records import Metric
+from ghostlab.results.records import Metric
 
 RESAMPLES = 2000
 Array = npt.NDArray[np.float64]

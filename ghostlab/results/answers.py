@@ -8,8 +8,8 @@ from math import nan
 
 import numpy as np
 
-from ghostlab.records import Metric
-from ghostlab.resampling import RESAMPLES, Array
+from ghostlab.results.records import Metric
+from ghostlab.results.statistics import RESAMPLES, Array
 
 SURE = 0.05
 """What chance makes more rarely than this is taken for real."""

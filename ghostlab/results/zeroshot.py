@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.answers import Verdict, above_chance, compare_answers, ratio_of_answers
 from ghostlab.errors import ConfigError, ResultError
-from ghostlab.records import Metric
+from ghostlab.results.answers import Verdict, above_chance, compare_answers, ratio_of_answers
+from ghostlab.results.records import Metric
 
 if TYPE_CHECKING:
     import pandas as pd

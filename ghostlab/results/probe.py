@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ghostlab.errors import ConfigError
-from ghostlab.generations import Generation
-from ghostlab.records import Metric
+from ghostlab.results.generation import Generation
+from ghostlab.results.records import Metric
 
 Part = Literal["whole", "symmetric", "antisymmetric"]
 Factor = Literal["truncated_svd", "reduced_rank"]

@@ -1,6 +1,6 @@
 """Scores of a criterion before anything is dropped: what they depend on, and those that an atlas tells.
 
-Plain data, like :mod:`ghostlab.results`; :func:`ghostlab.scouting.score` computes them.
+Plain data, like :mod:`ghostlab.results.run`; :func:`ghostlab.scouting.score` computes them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ghostlab import atlas as maps
-from ghostlab.atlas import Atlas, AtlasBlock
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
-from ghostlab.records import SelectionInfo
+from ghostlab.results import atlas as maps
+from ghostlab.results.atlas import Atlas, AtlasBlock
+from ghostlab.results.records import SelectionInfo
 from ghostlab.spec import CriterionSpec
 
 SETTINGS = (*maps.SETTINGS, "held_out_text", "select", "count")
@@ -34,7 +34,7 @@ class Scoring:
         return {"config": self.config.to_dict(), "selection": asdict(self.selection)}
 
     def weight(self) -> dict[int, int]:
-        """Identity -> bytes in memory, as :meth:`ghostlab.results.RunResult.weight`."""
+        """Identity -> bytes in memory, as :meth:`ghostlab.results.run.RunResult.weight`."""
         return {id(self.selection): 200 * len(self.selection.labels)}
 
 

@@ -2,7 +2,7 @@
 
 A :class:`RunResult` is JSON all the way down, except for the fitted operators, which are tensors and live
 beside it in ``operators.safetensors``. Figures are drawn from it and from nothing else. Its parts are the
-records of :mod:`ghostlab.records`.
+records of :mod:`ghostlab.results.records`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.checksum import file_sha256
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
-from ghostlab.generations import Generation
-from ghostlab.probes import Probe
-from ghostlab.records import (
+from ghostlab.results.generation import Generation
+from ghostlab.results.probe import Probe
+from ghostlab.results.records import (
     Baseline,
     CutInfo,
     Metric,
@@ -29,8 +28,9 @@ from ghostlab.records import (
     Scores,
     SelectionInfo,
 )
-from ghostlab.windowrule import TextInfo
-from ghostlab.zeroshot import ZeroShot
+from ghostlab.results.windows import TextInfo
+from ghostlab.results.zeroshot import ZeroShot
+from ghostlab.storage import file_sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,7 @@ _DIGEST = "operators_sha256"
 
 @dataclass(frozen=True)
 class RunResult:
-    """Everything a run found. See :mod:`ghostlab.results`."""
+    """Everything a run found. See :mod:`ghostlab.results.run`."""
 
     config: RunConfig
     model: ModelInfo

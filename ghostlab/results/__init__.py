@@ -1,0 +1,1 @@
+"""What is known after a run: plain frozen records; nothing here imports torch."""
