@@ -12,7 +12,7 @@ import gradio as gr
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.ui.service import Finding, Service
 from ghostlab.ui.shell import QUIET, Shell
 

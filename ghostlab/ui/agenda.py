@@ -17,8 +17,8 @@ from gradio.components import Component
 
 from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import GhostlabError
-from ghostlab.jobs import JobStore
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
+from ghostlab.jobs.store import JobStore
 from ghostlab.results.run import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.address import LONGEST

@@ -11,7 +11,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.errors import ResultError
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.results.atlas import Atlas
 from ghostlab.results.run import RunResult
 from ghostlab.ui import address, agenda, asking, picks, present, probing, scoring, uploads

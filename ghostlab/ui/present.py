@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.plots import style, tokens
 from ghostlab.results.generation import Generation
 from ghostlab.results.run import RunResult

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ghostlab.errors import ConfigError
-from ghostlab.jobs import Job
+from ghostlab.jobs.store import Job
 from ghostlab.progress import ProgressSink, ProgressUpdate
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
-from ghostlab.jobs import Job
+from ghostlab.jobs.store import Job
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.ui import registry

@@ -11,7 +11,7 @@ from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import SETTINGS, scored
 from ghostlab.text.corpora import PASTE

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from ghostlab.config import PromptFormat, RunConfig, label_of
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
-from ghostlab.jobs import Job, JobStore
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
+from ghostlab.jobs.store import Job, JobStore
 from ghostlab.results.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.results.run import RunResult
 from ghostlab.results.scores import Scoring

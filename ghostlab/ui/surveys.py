@@ -10,7 +10,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.errors import ConfigError
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.plots import blocks
 from ghostlab.ui import picks
 from ghostlab.ui.complaints import told_to_user

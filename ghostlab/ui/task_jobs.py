@@ -8,7 +8,7 @@ from typing import Any
 
 from ghostlab.errors import ConfigError
 from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_harness
-from ghostlab.jobs import Job
+from ghostlab.jobs.store import Job
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import SUITES, parse_tasks
 from ghostlab.ui.probe_jobs import RERUN, part_of, run_again

@@ -12,7 +12,7 @@ import gradio as gr
 import pytest
 
 from ghostlab.config import RunConfig
-from ghostlab.jobs import JobStore
+from ghostlab.jobs.store import JobStore
 from ghostlab.progress import Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings

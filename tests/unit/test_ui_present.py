@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.results.run import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.tabs import overview, share

@@ -11,7 +11,7 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, ResultError, TextError
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult

@@ -15,7 +15,7 @@ import torch
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import gradio as gr
 
 from ghostlab.config import PromptFormat, RunConfig, help_of
-from ghostlab.jobstate import JobView
+from ghostlab.jobs.record import JobView
 from ghostlab.plots import tokens
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, present, shell

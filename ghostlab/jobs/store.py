@@ -20,8 +20,8 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from ghostlab.errors import BusyError, Cancelled, GhostlabError
-from ghostlab.jobstate import Job as Job  # noqa: PLC0414 - whoever queues work takes it from here
-from ghostlab.jobstate import JobRecord, JobState, JobView
+from ghostlab.jobs.record import Job as Job  # noqa: PLC0414 - whoever queues work takes it from here
+from ghostlab.jobs.record import JobRecord, JobState, JobView
 
 Result = TypeVar("Result")
 _LOG = logging.getLogger(__name__)

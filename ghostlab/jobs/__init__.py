@@ -1,0 +1,1 @@
+"""Jobs that outlive the page that started them."""
