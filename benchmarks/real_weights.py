@@ -30,9 +30,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 import ghostlab as gl
-from ghostlab.model.export import unpack
+from ghostlab.export.folder import unpack
+from ghostlab.export.stock import stock_reason
 from ghostlab.model.lm import Model
-from ghostlab.model.stock import stock_reason
 from ghostlab.results.run import RunResult
 
 RECOVERIES = ("mean_shift", "linearpatch", "replaceme_ls", "ghost", "ghost_sink", "refit_layer")

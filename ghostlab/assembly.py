@@ -15,9 +15,9 @@ from ghostlab.analysis.operator import describe
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
+from ghostlab.export.stock import kind_reason
 from ghostlab.measure import Measured
 from ghostlab.model.lm import Model
-from ghostlab.model.stock import kind_reason
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.recovery.fitting import Fit

@@ -10,10 +10,10 @@ from typing import Literal, get_args
 
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
-from ghostlab.model.card import model_card
+from ghostlab.export.card import model_card
+from ghostlab.export.mergekit import write_recipe
+from ghostlab.export.stock import stock_reason
 from ghostlab.model.lm import Model
-from ghostlab.model.mergekit import write_recipe
-from ghostlab.model.stock import stock_reason
 from ghostlab.progress import Progress
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult

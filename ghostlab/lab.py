@@ -11,9 +11,9 @@ from ghostlab.answering import answer
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import memory_errors
+from ghostlab.export.folder import pack
 from ghostlab.exporting import Form, export, reason_not_stock
 from ghostlab.measure import measure
-from ghostlab.model.export import pack
 from ghostlab.model.lm import Model
 from ghostlab.probing import probe
 from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink

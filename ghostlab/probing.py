@@ -20,7 +20,7 @@ from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.model.export import unpack
+from ghostlab.export.folder import unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
 from ghostlab.progress import Progress

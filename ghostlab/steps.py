@@ -14,7 +14,7 @@ from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.model.export import MANIFEST, unpack
+from ghostlab.export.folder import MANIFEST, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
 from ghostlab.model.standin import StandIn

@@ -39,7 +39,7 @@ def export_command(
         written = Lab(Settings.from_env()).export(loaded, method, out, form=form, progress=sink, cancel=token)
     typer.echo(f"Wrote {written}")
     if mergekit:
-        from ghostlab.model.mergekit import caution
+        from ghostlab.export.mergekit import caution
 
         if warned := caution(loaded):
             typer.echo(f"Note: {warned}")

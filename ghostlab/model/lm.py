@@ -12,9 +12,9 @@ import torch
 
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError
-from ghostlab.model.checkpoint import SHARD
+from ghostlab.export.checkpoint import SHARD
+from ghostlab.export.folder import save, save_stock
 from ghostlab.model.decoder import Decoder, Trace
-from ghostlab.model.export import save, save_stock
 from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
 if TYPE_CHECKING:
@@ -155,11 +155,11 @@ class Model:
         )
 
     def save(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
-        """Write the model, its tokenizer and its stand-ins; see :func:`ghostlab.model.export.save`."""
+        """Write the model, its tokenizer and its stand-ins; see :func:`ghostlab.export.folder.save`."""
         return save(self, folder, card=card, shard=shard)
 
     def save_stock(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
-        """Write an ordinary checkpoint where that is exact; see :func:`ghostlab.model.export.save_stock`."""
+        """Write an ordinary checkpoint where that is exact; see :func:`ghostlab.export.folder.save_stock`."""
         return save_stock(self, folder, card=card, shard=shard)
 
     def __repr__(self) -> str:

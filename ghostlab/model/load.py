@@ -18,9 +18,9 @@ from ghostlab.errors import (
     UnsupportedModelError,
     memory_errors,
 )
+from ghostlab.export.folder import has_operators
 from ghostlab.model.catalog import EMBEDDED, embedded_gguf
 from ghostlab.model.device import pick_device, pick_dtype
-from ghostlab.model.export import has_operators
 from ghostlab.model.folder import Place, check_tokenizer_files, check_weight_files, read_config
 from ghostlab.model.gguf import convert
 from ghostlab.model.hub import fetch

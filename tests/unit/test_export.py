@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 import ghostlab as gl
 from ghostlab.cut import Block
 from ghostlab.errors import ModelError, ResultError
-from ghostlab.model.export import MODELLING, pack, unpack
+from ghostlab.export.folder import MODELLING, pack, unpack
 from ghostlab.model.standin import AffineMap, StandIn
 from tests.helpers.lm import check_generation, generated, tiny_lm, trusted
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids

@@ -15,9 +15,9 @@ from transformers import AutoModelForCausalLM
 import ghostlab as gl
 from ghostlab.cli import main
 from ghostlab.errors import ConfigError, ResultError, StockError
+from ghostlab.export.card import model_card
+from ghostlab.export.folder import unpack
 from ghostlab.lab import Lab
-from ghostlab.model.card import model_card
-from ghostlab.model.export import unpack
 from ghostlab.model.lm import Model
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings

@@ -10,12 +10,12 @@ import pytest
 import ghostlab as gl
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.errors import GhostlabError, UnsupportedModelError
+from ghostlab.export.absorb import bias_reason, embeddings_reason
+from ghostlab.export.stock import stock_reason
 from ghostlab.exporting import FORMS
-from ghostlab.model.absorb import bias_reason, embeddings_reason
 from ghostlab.model.families import FAMILIES
 from ghostlab.model.lm import Model
 from ghostlab.model.projections import find_projections
-from ghostlab.model.stock import stock_reason
 from ghostlab.recovery.registry import METHODS
 from tests.helpers.lm import tiny_lm, tiny_windows
 

@@ -14,10 +14,10 @@ from transformers import AutoModelForCausalLM
 import ghostlab as gl
 from ghostlab.cut import Block
 from ghostlab.errors import StockError
-from ghostlab.model import stock
+from ghostlab.export import stock
+from ghostlab.export.stock import kind_reason, stock_reason
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import AffineMap, StandIn
-from ghostlab.model.stock import kind_reason, stock_reason
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ghostlab.errors import StockError
-from ghostlab.model.absorb import bias_reason, embedding_scale, embeddings_reason, into_bias, into_embeddings
-from ghostlab.model.rescale import factor_of, noticed, rescale, rescale_reason
+from ghostlab.export.absorb import bias_reason, embedding_scale, embeddings_reason, into_bias, into_embeddings
+from ghostlab.export.rescale import factor_of, noticed, rescale, rescale_reason
 from ghostlab.model.standin import AffineMap
 from ghostlab.model.surgery import place_of, without_maps
 

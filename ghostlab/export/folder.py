@@ -1,4 +1,4 @@
-"""Save a variant to a folder; :mod:`ghostlab.model.restore` reads it back, bit for bit.
+"""Save a variant to a folder; :mod:`ghostlab.export.restore` reads it back, bit for bit.
 
 The folder is a plain transformers checkpoint of the variant without its maps (config, tokenizer, safetensors;
 rewritten layers included) with files beside it: ``ghostlab.json`` (what was cut, and which module each map
@@ -20,11 +20,11 @@ from safetensors.torch import save_file
 
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, ResultError
-from ghostlab.model import modeling_ghostlab
-from ghostlab.model.card import model_card
-from ghostlab.model.checkpoint import SHARD, whole_folder, write_checkpoint
+from ghostlab.export import modeling_ghostlab
+from ghostlab.export.card import model_card
+from ghostlab.export.checkpoint import SHARD, whole_folder, write_checkpoint
+from ghostlab.export.stock import plain, stock_model
 from ghostlab.model.standin import AffineMap, StandIn, check_numbers
-from ghostlab.model.stock import plain, stock_model
 from ghostlab.model.surgery import place_of
 from ghostlab.storage import file_sha256
 
@@ -97,7 +97,7 @@ def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHA
     Args:
         model: The model or variant.
         folder: Where to.
-        card: Its README.md; default what :func:`~ghostlab.model.card.model_card` can say without figures.
+        card: Its README.md; default what :func:`~ghostlab.export.card.model_card` can say without figures.
         shard: Largest weight file, for example ``5GB``.
 
     Raises:

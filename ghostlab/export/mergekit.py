@@ -7,8 +7,8 @@ from pathlib import Path
 from transformers import CONFIG_MAPPING
 
 from ghostlab.errors import ConfigError
+from ghostlab.export.checkpoint import whole_folder
 from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN
-from ghostlab.model.checkpoint import whole_folder
 from ghostlab.model.surgery import per_block_lists
 from ghostlab.results.run import RunResult
 

@@ -1,4 +1,4 @@
-"""Read back what :mod:`ghostlab.model.export` wrote: put the maps into the model, and notice damage."""
+"""Read back what :mod:`ghostlab.export.folder` wrote: put the maps into the model, and notice damage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import CutError, ResultError
-from ghostlab.model.export import MANIFEST, OPERATORS, SCHEMA, places, unpack
+from ghostlab.export.folder import MANIFEST, OPERATORS, SCHEMA, places, unpack
 from ghostlab.model.lm import Model
 from ghostlab.model.standin import StandIn
 from ghostlab.model.surgery import attach, kept_blocks
