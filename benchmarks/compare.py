@@ -31,7 +31,7 @@ from ghostlab.calibration.store import Budget
 from ghostlab.config import FitOrder
 from ghostlab.errors import GhostlabError
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.pruning.base import CriterionScores, lowest
 from ghostlab.pruning.selection import CRITERIA
 from ghostlab.pruning.selection import score as select_scores

@@ -30,7 +30,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
 from ghostlab.evaluation.generate import Sampling, generate
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.recovery.registry import METHODS
 from ghostlab.text.windows import Windows
 

@@ -32,7 +32,7 @@ from transformers import AutoModelForCausalLM, GPT2LMHeadModel, PreTrainedTokeni
 import ghostlab as gl
 from ghostlab.export.folder import unpack
 from ghostlab.export.stock import stock_reason
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.results.run import RunResult
 
 RECOVERIES = ("mean_shift", "linearpatch", "replaceme_ls", "ghost", "ghost_sink", "refit_layer")

@@ -41,7 +41,7 @@ from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.text.windows import HELD_OUT_SEED, Windows, make_windows
 
 RESULTS = Path(__file__).parent / "results" / "speed.json"

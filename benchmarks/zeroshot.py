@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import ghostlab as gl
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.plots.tasks import table
 from ghostlab.progress import Progress, ProgressUpdate
 

@@ -17,7 +17,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
 from ghostlab.export.stock import kind_reason
 from ghostlab.measure import Measured
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.recovery.fitting import Fit

@@ -13,7 +13,7 @@ from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.export.card import model_card
 from ghostlab.export.mergekit import write_recipe
 from ghostlab.export.stock import stock_reason
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult

@@ -14,7 +14,7 @@ from ghostlab.errors import memory_errors
 from ghostlab.export.folder import pack
 from ghostlab.exporting import Form, export, reason_not_stock
 from ghostlab.measure import measure
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.probing import probe
 from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
 from ghostlab.recovery.fitting import apply

@@ -12,7 +12,7 @@ from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.evaluation.scoreboard import Scoreboard
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.recovery.data import FitData, View, state_at
 from ghostlab.recovery.fitting import Fit

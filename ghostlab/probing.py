@@ -21,8 +21,8 @@ from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.evaluation.writer import Sampling
 from ghostlab.export.folder import unpack
-from ghostlab.model.lm import Model
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.progress import Progress
 from ghostlab.recovery.fitting import fit_data
 from ghostlab.recovery.registry import resolve

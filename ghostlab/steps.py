@@ -15,9 +15,9 @@ from ghostlab.errors import ResultError
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.writer import Sampling
 from ghostlab.export.folder import MANIFEST, unpack
-from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
-from ghostlab.model.standin import StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import StandIn
 from ghostlab.progress import Progress
 from ghostlab.pruning.selection import resolve as resolve_criterion
 from ghostlab.pruning.selection import score

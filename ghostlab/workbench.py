@@ -12,8 +12,8 @@ from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, MemoryLimitError, TextError
-from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
+from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text, sources_of

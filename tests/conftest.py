@@ -15,8 +15,8 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import pytest
 
-from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
+from ghostlab.model.model import Model
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text
 from ghostlab.text.documents import Text

@@ -10,7 +10,7 @@ from torch import Tensor
 from ghostlab.analysis.leading import output_directions, singular
 from ghostlab.analysis.symmetry import split
 from ghostlab.calibration.moments import Moments
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.lowrank import Factors
 from ghostlab.results.probe import Alteration
 

@@ -18,7 +18,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.solve import RELATIVE_RIDGES, RidgePath
 from ghostlab.cut import Block
 from ghostlab.errors import CutError
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.progress import SILENT, Progress
 from ghostlab.pruning.split_fit import recovered_kl
 from ghostlab.recovery.symmetric import in_eigenbasis

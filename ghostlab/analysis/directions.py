@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ghostlab.analysis.sample import TokenSample
 from ghostlab.calibration.moments import Moments
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.results.operator import Direction, Excitement
 
 DIRECTIONS = 6

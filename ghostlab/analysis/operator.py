@@ -14,7 +14,7 @@ from ghostlab.analysis.spectrum import cumulative_energy, reduced_rank_curve, sv
 from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
 from ghostlab.cut import Block
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.results.records import OperatorReport
 
 MAP_SIZE = 64

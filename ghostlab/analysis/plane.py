@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from torch import Tensor
 
 from ghostlab.analysis.sample import TokenSample
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.results.operator import Points, StatePlane
 
 SHOWN = 200

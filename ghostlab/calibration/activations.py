@@ -13,7 +13,7 @@ from torch import Tensor
 from ghostlab.calibration.capture import Batch, check_finite, passes
 from ghostlab.calibration.store import Budget, StateStore
 from ghostlab.model.decoder import Trace
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.text.windows import Windows
 

@@ -12,7 +12,7 @@ from ghostlab.calibration.store import Budget
 from ghostlab.config import BosPolicy
 from ghostlab.cut import Block
 from ghostlab.errors import TextError
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
 from ghostlab.text.documents import Documents, Text

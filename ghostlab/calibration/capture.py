@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.model.decoder import Trace
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.text.windows import Windows
 

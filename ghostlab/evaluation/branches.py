@@ -18,7 +18,7 @@ from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.model.decoder import Trace
 from ghostlab.model.likelihood import score_next
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 
 Answer = tuple[float, bool]
@@ -61,7 +61,7 @@ def score_rows(
 
     Args:
         original: Any model.
-        variants: Made from it by :meth:`~ghostlab.model.lm.Model.without`.
+        variants: Made from it by :meth:`~ghostlab.model.model.Model.without`.
         rows: Sequences to score.
         owners: For each row what it belongs to; neighbours of one owner are read as branches of one tree.
         progress: Told after each batch; a stop is obeyed there.

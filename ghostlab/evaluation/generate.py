@@ -14,7 +14,7 @@ from ghostlab.evaluation.prefix import Prefix
 from ghostlab.evaluation.prompt import Form, encode, format_of
 from ghostlab.evaluation.surprise import departure, describe, judge
 from ghostlab.evaluation.writer import Sampling, Writer
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.generation import Generation, OnGenerations, OnText
 

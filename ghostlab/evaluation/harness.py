@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lm_eval.models.huggingface import HFLM
 
 from ghostlab.evaluation.branches import Answer, Row, score_rows
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from ghostlab.calibration.calibrate import check_length
 from ghostlab.calibration.store import Budget
 from ghostlab.config import BosPolicy
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.records import Metric
 from ghostlab.text.documents import Documents

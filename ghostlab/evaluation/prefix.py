@@ -1,6 +1,6 @@
 """The prompt is read once: variants take over the keys and values of all blocks before their first change.
 
-A variant equals the original up to :attr:`~ghostlab.model.lm.Model.first_change`, and so do its keys and
+A variant equals the original up to :attr:`~ghostlab.model.model.Model.first_change`, and so do its keys and
 values. What is left of its prompt, the blocks behind that boundary, is run from the original's state there.
 """
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 
 from ghostlab.model.decoder import Trace
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 
 
 class Prefix:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ghostlab.config import PromptFormat
 from ghostlab.errors import ConfigError
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 
 Form = Literal["raw", "chat"]
 

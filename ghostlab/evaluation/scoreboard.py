@@ -18,7 +18,7 @@ from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.evaluation.metrics import summarise
 from ghostlab.model.decoder import Trace
 from ghostlab.model.likelihood import TokenScores, score_tokens
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.records import Scores
 from ghostlab.text.kinds import kinds_of

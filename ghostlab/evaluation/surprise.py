@@ -15,7 +15,7 @@ from transformers import Cache
 
 from ghostlab.errors import NumericsError
 from ghostlab.model.likelihood import score_next
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.results.generation import Token
 
 

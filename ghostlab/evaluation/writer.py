@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import Cache, GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
 
 from ghostlab.evaluation.prefix import Prefix, fork
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 
 
 @dataclass(frozen=True)

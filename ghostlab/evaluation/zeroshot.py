@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ghostlab.errors import ConfigError, TaskError
 from ghostlab.evaluation.tasks import check_limit, load_tasks, quiet_harness, require_harness
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.zeroshot import Accuracy, ZeroShot, parse_tasks
 

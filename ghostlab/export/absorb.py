@@ -18,7 +18,7 @@ from ghostlab.model.surgery import trim_config
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from ghostlab.model.standin import AffineMap
+    from ghostlab.model.replacement import AffineMap
     from ghostlab.model.variant import Variant
 
 _SWITCHES = ("mlp_bias", "use_bias", "bias", "attention_bias")

@@ -24,7 +24,7 @@ from ghostlab.export import modeling_ghostlab
 from ghostlab.export.card import model_card
 from ghostlab.export.checkpoint import SHARD, whole_folder, write_checkpoint
 from ghostlab.export.stock import plain, stock_model
-from ghostlab.model.standin import AffineMap, StandIn, check_numbers
+from ghostlab.model.replacement import AffineMap, StandIn, check_numbers
 from ghostlab.model.surgery import place_of
 from ghostlab.storage import file_sha256
 

@@ -21,7 +21,7 @@ from ghostlab.model.projections import NORMED, find_projections
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-    from ghostlab.model.standin import AffineMap
+    from ghostlab.model.replacement import AffineMap
     from ghostlab.model.variant import Variant
 
 _NORMS = ("post_attention_layernorm", "post_feedforward_layernorm")

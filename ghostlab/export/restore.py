@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.export.folder import MANIFEST, OPERATORS, SCHEMA, places, unpack
-from ghostlab.model.lm import Model
-from ghostlab.model.standin import StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import StandIn
 from ghostlab.model.surgery import attach, kept_blocks
 from ghostlab.storage import file_sha256
 

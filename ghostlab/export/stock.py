@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 from ghostlab.errors import StockError
 from ghostlab.export.absorb import bias_reason, embedding_scale, embeddings_reason, into_bias, into_embeddings
 from ghostlab.export.rescale import factor_of, noticed, rescale, rescale_reason
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.model.surgery import place_of, without_maps
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from ghostlab.cut import Block
-    from ghostlab.model.standin import StandIn
+    from ghostlab.model.replacement import StandIn
     from ghostlab.model.variant import Variant
 
 FIRST = (

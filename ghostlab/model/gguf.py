@@ -26,8 +26,8 @@ from transformers import (
 
 from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
 from ghostlab.model.cache import build_entry, remembered_sha256
-from ghostlab.model.folder import Place
 from ghostlab.model.memory import check_disk, check_memory, count_parameters
+from ghostlab.model.preflight import Place
 from ghostlab.model.quiet import quiet_transformers
 from ghostlab.progress import SILENT, Progress
 

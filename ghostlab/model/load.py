@@ -21,11 +21,11 @@ from ghostlab.errors import (
 from ghostlab.export.folder import has_operators
 from ghostlab.model.catalog import EMBEDDED, embedded_gguf
 from ghostlab.model.device import pick_device, pick_dtype
-from ghostlab.model.folder import Place, check_tokenizer_files, check_weight_files, read_config
 from ghostlab.model.gguf import convert
 from ghostlab.model.hub import fetch
-from ghostlab.model.lm import Model
 from ghostlab.model.memory import check_memory
+from ghostlab.model.model import Model
+from ghostlab.model.preflight import Place, check_tokenizer_files, check_weight_files, read_config
 from ghostlab.model.quiet import quiet_transformers
 from ghostlab.model.source import kind_of
 from ghostlab.progress import SILENT, Progress

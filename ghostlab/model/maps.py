@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 
 SLOT = "ghost"
 """Name of the submodule that holds a map, on the receiver of its output or on the layer beside it."""

@@ -16,7 +16,7 @@ from ghostlab.cut import Block, Cut
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.first_tokens import FirstTokens
 from ghostlab.model.maps import place_before, place_beside, remove
-from ghostlab.model.standin import StandIn
+from ghostlab.model.replacement import StandIn
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

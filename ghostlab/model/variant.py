@@ -1,4 +1,4 @@
-"""What is exported: a :class:`~ghostlab.model.lm.Model`, seen from the modules that it uses itself."""
+"""What is exported: a :class:`~ghostlab.model.model.Model`, seen from the modules that it uses itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ghostlab.cut import Block, Cut
     from ghostlab.model.decoder import Decoder
-    from ghostlab.model.standin import StandIn
+    from ghostlab.model.replacement import StandIn
 
 
 class Variant(Protocol):

@@ -1,7 +1,7 @@
 """Take layers out of a running model, one at a time, at the cost of the layers behind them.
 
 Blocks are replayed with what the original handed them, so that the final state equals that of the variant
-that :meth:`ghostlab.model.lm.Model.without` would build.
+that :meth:`ghostlab.model.model.Model.without` would build.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.model.decoder import Decoder, Trace
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 
 

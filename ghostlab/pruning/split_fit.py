@@ -13,7 +13,7 @@ from ghostlab.calibration.moments import BlockMoments, total
 from ghostlab.calibration.solve import choose_ridge, cross_validate, solve
 from ghostlab.cut import Block
 from ghostlab.model.likelihood import score_tokens
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.progress import Progress
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ghostlab.model.device import exact
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 
 

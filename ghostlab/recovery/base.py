@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ghostlab.calibration.moments import Weighting
-from ghostlab.model.standin import StandIn
+from ghostlab.model.replacement import StandIn
 from ghostlab.recovery.data import FitData
 from ghostlab.spec import Group, RecoverySpec, check_options
 from ghostlab.spec import Option as Option  # noqa: PLC0414 - methods take it from here

@@ -11,7 +11,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import BlockMoments, Weighting
 from ghostlab.cut import Block
 from ghostlab.model.decoder import Trace
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 
 View = tuple[Block, Weighting, int | None]

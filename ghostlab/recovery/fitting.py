@@ -10,9 +10,9 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import FitOrder
 from ghostlab.cut import Block, Cut
 from ghostlab.export.restore import restore
-from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.progress import SILENT, Progress
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData

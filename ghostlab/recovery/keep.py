@@ -8,7 +8,7 @@ from torch import Tensor
 from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.recovery.base import RIDGE, BlockFit, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import scarcity

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import BlockMoments, Moments, total
 from ghostlab.calibration.solve import Ridge, choose_ridge, solve
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.lowrank import Factors, factor

@@ -17,7 +17,7 @@ from torch import Tensor
 from ghostlab.calibration.moments import BlockMoments, Moments, total
 from ghostlab.calibration.solve import choose_ridge, solve
 from ghostlab.cut import Block
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import LinearFit, block_fit, least_squares

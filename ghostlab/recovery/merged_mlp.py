@@ -19,7 +19,7 @@ from ghostlab.calibration.moments import Moments, Weighting, total
 from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections, stored, watch, weight_of
-from ghostlab.model.standin import StandIn
+from ghostlab.model.replacement import StandIn
 from ghostlab.progress import Progress
 from ghostlab.recovery.data import FitData
 

@@ -9,7 +9,7 @@ import torch
 
 from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import block_fit

@@ -123,7 +123,7 @@ def _fetched(model: str, revision: str | None, settings: Settings) -> Path | Non
 def _counted(folder: Path, plain: Outline) -> Outline:
     registry.load()
     from ghostlab.model.anatomy import measure
-    from ghostlab.model.folder import read_config
+    from ghostlab.model.preflight import read_config
 
     return measure(read_config(folder), plain.name)
 

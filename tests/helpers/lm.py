@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.text.windows import Windows
 from tests.helpers.tiny import VOCAB, tiny_ids, tiny_model
 

@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from ghostlab.model.anatomy import measure
 from ghostlab.model.catalog import EMBEDDED, embedded_gguf, find
 from ghostlab.model.gguf import convert
-from ghostlab.model.lm import Model
 from ghostlab.model.load import load_model
+from ghostlab.model.model import Model
 from ghostlab.model.outline import stored
 from ghostlab.settings import Settings
 from ghostlab.text.documents import Text

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import ghostlab as gl
-from ghostlab.model.lm import Model
-from ghostlab.model.standin import StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import StandIn
 from ghostlab.text.documents import Text
 from tests.helpers.reexpress import FAMILIES, reexpress
 

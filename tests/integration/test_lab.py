@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 import ghostlab as gl
 from ghostlab.errors import Cancelled, CutError, TextError
 from ghostlab.lab import Lab
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import ProgressUpdate
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings

@@ -14,7 +14,7 @@ from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
 from ghostlab.calibration.solve import solve
 from ghostlab.cut import Block
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.symmetric import best_symmetric
 
 pytestmark = pytest.mark.unit

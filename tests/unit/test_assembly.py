@@ -13,7 +13,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import FitOrder, RunConfig
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.measure import measure
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.probing import fitted_on
 from ghostlab.progress import SILENT
 from ghostlab.recovery.fitting import Fit, apply, fit

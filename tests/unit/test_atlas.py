@@ -22,7 +22,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import Cancelled, ConfigError, CutError, ResultError
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.model.standin import StandIn
+from ghostlab.model.replacement import StandIn
 from ghostlab.progress import SILENT, CancelToken, Progress
 from ghostlab.pruning.selection import score as scores_of
 from ghostlab.pruning.split_fit import split_fit

@@ -9,8 +9,8 @@ from ghostlab.cut import parse_cut
 from ghostlab.errors import Cancelled
 from ghostlab.evaluation import branches
 from ghostlab.evaluation.branches import Answer, Row, score_rows
-from ghostlab.model.lm import Model
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.progress import CancelToken, Progress
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids

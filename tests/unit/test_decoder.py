@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, UnsupportedModelError
 from ghostlab.model.decoder import Decoder
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.model.surgery import attach, clone, drop_blocks, without_maps
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids, tiny_model
 

@@ -14,7 +14,7 @@ from ghostlab.evaluation.metrics import summarise
 from ghostlab.evaluation.scoreboard import Scoreboard, score
 from ghostlab.model import likelihood
 from ghostlab.model.likelihood import TokenScores
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import CancelToken, Progress
 from ghostlab.results.statistics import resamples
 from ghostlab.text.kinds import KINDS

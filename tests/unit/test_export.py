@@ -13,7 +13,7 @@ import ghostlab as gl
 from ghostlab.cut import Block
 from ghostlab.errors import ModelError, ResultError
 from ghostlab.export.folder import MODELLING, pack, unpack
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, StandIn
 from tests.helpers.lm import check_generation, generated, tiny_lm, trusted
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 from tests.unit.test_decoder import random_standins

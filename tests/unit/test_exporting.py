@@ -18,7 +18,7 @@ from ghostlab.errors import ConfigError, ResultError, StockError
 from ghostlab.export.card import model_card
 from ghostlab.export.folder import unpack
 from ghostlab.lab import Lab
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from tests.helpers.lm import tiny_lm

@@ -20,7 +20,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.errors import ConfigError, UnsupportedModelError
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.families import FAMILIES
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.recovery.fitting import Fit
 from ghostlab.recovery.registry import METHODS
 from ghostlab.spec import RecoverySpec

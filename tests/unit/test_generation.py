@@ -15,8 +15,8 @@ from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import encode, format_of
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.model.lm import Model
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.results.generation import Generation
 from ghostlab.results.run import RunResult

@@ -10,7 +10,7 @@ from ghostlab.analysis.plane import state_plane
 from ghostlab.analysis.sample import TokenSample
 from ghostlab.calibration.moments import Moments
 from ghostlab.calibration.solve import solve
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from tests.helpers.lm import tiny_tokenizer
 from tests.unit.test_analysis import WIDTH, data
 

@@ -14,7 +14,7 @@ from ghostlab.export.absorb import bias_reason, embeddings_reason
 from ghostlab.export.stock import stock_reason
 from ghostlab.exporting import FORMS
 from ghostlab.model.families import FAMILIES
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.model.projections import find_projections
 from ghostlab.recovery.registry import METHODS
 from tests.helpers.lm import tiny_lm, tiny_windows

@@ -18,7 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, TextError
 from ghostlab.evaluation.perplexity import perplexity
 from ghostlab.lab import Lab
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings

@@ -13,7 +13,7 @@ from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError, ResultError
 from ghostlab.lab import Lab
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.progress import CancelToken
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult

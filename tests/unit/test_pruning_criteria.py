@@ -13,7 +13,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
 from ghostlab.cut import Cut
 from ghostlab.errors import CutError
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.pruning import score, select
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH

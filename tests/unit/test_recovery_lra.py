@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 import ghostlab as gl
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import Moments
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.lra import Adapter, merge, with_ones
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import WIDTH

@@ -11,7 +11,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from ghostlab.calibration.solve import RELATIVE_RIDGES
 from ghostlab.errors import ConfigError
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.hadamard import rotation

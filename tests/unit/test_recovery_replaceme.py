@@ -12,7 +12,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.cut import Block
 from ghostlab.errors import Cancelled, ConfigError, UnsupportedModelError
 from ghostlab.model.projections import find_projections, weight_of
-from ghostlab.model.standin import StandIn
+from ghostlab.model.replacement import StandIn
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.merged_mlp import MlpBefore

@@ -12,7 +12,7 @@ import ghostlab as gl
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.cut import Block
 from ghostlab.errors import ConfigError, UnsupportedModelError
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.model.projections import find_projections
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.refit import Setup, outputs, refit

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ghostlab.errors import ResultError
-from ghostlab.model.standin import AffineMap
+from ghostlab.model.replacement import AffineMap
 
 pytestmark = pytest.mark.unit
 

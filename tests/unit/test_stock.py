@@ -16,8 +16,8 @@ from ghostlab.cut import Block
 from ghostlab.errors import StockError
 from ghostlab.export import stock
 from ghostlab.export.stock import kind_reason, stock_reason
-from ghostlab.model.lm import Model
-from ghostlab.model.standin import AffineMap, StandIn
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import AffineMap, StandIn
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 

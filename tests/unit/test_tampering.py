@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import ghostlab as gl
 from ghostlab.errors import ResultError
 from ghostlab.export.folder import MANIFEST, OPERATORS
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.storage import file_sha256
 from tests.helpers.lm import tiny_lm, trusted
 from tests.helpers.tiny import WIDTH

@@ -14,7 +14,7 @@ from ghostlab import workbench
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block
 from ghostlab.errors import MemoryLimitError, TextError
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import SILENT
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import PASTE

@@ -19,7 +19,7 @@ from ghostlab.cut import parse_cut
 from ghostlab.errors import Cancelled, ConfigError, ResultError, TaskError
 from ghostlab.evaluation.tasks import SHIPPED, load_tasks, quiet_harness
 from ghostlab.evaluation.zeroshot import evaluate
-from ghostlab.model.lm import Model
+from ghostlab.model.model import Model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.results.answers import above_chance, compare_answers, ratio_of_answers
 from ghostlab.results.zeroshot import SUITES, Accuracy, TaskInfo, ZeroShot, parse_tasks

@@ -20,7 +20,7 @@ from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ghostlab.model.standin import StandIn
+    from ghostlab.model.replacement import StandIn
 
 
 class Model:
