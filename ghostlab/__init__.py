@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ghostlab.errors import GhostlabError
     from ghostlab.evaluation.perplexity import perplexity
     from ghostlab.evaluation.zeroshot import evaluate
-    from ghostlab.lab import Lab, run
+    from ghostlab.lab.lab import Lab, run
     from ghostlab.model.load import load_model
     from ghostlab.progress import CancelToken, Progress
     from ghostlab.pruning import select
@@ -38,7 +38,7 @@ _HOMES = {
     "CancelToken": "progress",
     "Cut": "cut",
     "GhostlabError": "errors",
-    "Lab": "lab",
+    "Lab": "lab.lab",
     "Progress": "progress",
     "RecoverySpec": "spec",
     "RunConfig": "config",
@@ -55,7 +55,7 @@ _HOMES = {
     "load_text": "text.corpora",
     "parse_cut": "cut",
     "perplexity": "evaluation.perplexity",
-    "run": "lab",
+    "run": "lab.lab",
     "select": "pruning",
 }
 

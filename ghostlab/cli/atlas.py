@@ -30,7 +30,7 @@ def atlas_command() -> Callable[..., None]:
         config = build_config(None, flags)
         asked, settings = parse_lengths(lengths), Settings.from_env()
         config.check(settings)
-        from ghostlab.lab import Lab
+        from ghostlab.lab.lab import Lab
 
         with followed() as (sink, token):
             found = Lab(settings).atlas(config, asked, progress=sink, cancel=token)

@@ -47,7 +47,7 @@ def evaluate_command(
         raise ConfigError("Either models or a run are evaluated.", "Give one of --model and --result.")
     asked = parse_tasks(tasks)
     source = list(model or []) if result is None else RunResult.load(result)
-    from ghostlab.lab import Lab
+    from ghostlab.lab.lab import Lab
 
     with followed() as (sink, token):
         found = Lab(Settings.from_env()).evaluate(

@@ -31,8 +31,8 @@ def export_command(
     if stock and mergekit:
         raise ConfigError("--stock and --mergekit are two forms.", "Give one of them.")
     loaded = RunResult.load(result)
-    from ghostlab.exporting import Form
-    from ghostlab.lab import Lab
+    from ghostlab.lab.export import Form
+    from ghostlab.lab.lab import Lab
 
     with followed() as (sink, token):
         form: Form = "stock" if stock else "mergekit" if mergekit else "recovered"

@@ -64,7 +64,7 @@ def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> Ru
     config.check(settings)
     if out is not None:
         _prepare(out)
-    from ghostlab.lab import Lab
+    from ghostlab.lab.lab import Lab
 
     with followed() as (sink, token):
         result = Lab(settings).run(config, progress=sink, cancel=token)

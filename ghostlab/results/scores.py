@@ -1,6 +1,6 @@
 """Scores of a criterion before anything is dropped: what they depend on, and those that an atlas tells.
 
-Plain data, like :mod:`ghostlab.results.run`; :func:`ghostlab.scouting.score` computes them.
+Plain data, like :mod:`ghostlab.results.run`; :func:`ghostlab.lab.atlas.score` computes them.
 """
 
 from __future__ import annotations

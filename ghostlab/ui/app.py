@@ -33,7 +33,7 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
 
     Args:
         settings: The host's profile and limits.
-        lab: Where runs are computed; default a :class:`ghostlab.lab.Lab`, made when first needed.
+        lab: Where runs are computed; default a :class:`ghostlab.lab.lab.Lab`, made when first needed.
     """
     service = Service(settings, lab)
     with gr.Blocks(

@@ -16,7 +16,7 @@ from ghostlab.results.zeroshot import ZeroShot
 
 
 class Laboratory(Protocol):
-    """What the app needs of :class:`ghostlab.lab.Lab`."""
+    """What the app needs of :class:`ghostlab.lab.lab.Lab`."""
 
     def run(
         self,

@@ -32,7 +32,7 @@ def load() -> None:
     if _loaded.is_set():
         return
     with _LOADING:
-        import ghostlab.lab  # noqa: F401
+        import ghostlab.lab.lab  # noqa: F401
 
         _loaded.set()
 

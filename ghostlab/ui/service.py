@@ -36,7 +36,7 @@ class Service:
 
     Args:
         settings: The host's limits.
-        lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.Lab` on first use, in the job's
+        lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.lab.Lab` on first use, in the job's
             thread, so that the page never waits for torch.
         example: Folder of the finished run and the atlas that are shown before the first ones.
     """
@@ -62,7 +62,7 @@ class Service:
         """The laboratory, made on first use."""
         if self._lab is None:
             registry.load()
-            from ghostlab.lab import Lab
+            from ghostlab.lab.lab import Lab
 
             self._lab = Lab(self.settings)
         return self._lab

@@ -2,7 +2,7 @@
 
 What goes into that process and what comes out is pickled, and whatever the process changes is lost to the
 server. So there is one function, :func:`compute`, for everything that computes: it keeps its own
-:class:`ghostlab.lab.Lab`, and says as it goes what a laboratory says through callbacks. :class:`LentGpu`, in
+:class:`ghostlab.lab.lab.Lab`, and says as it goes what a laboratory says through callbacks. :class:`LentGpu`, in
 the server, turns that back into callbacks. Written after the source of ``spaces`` 0.51.
 """
 
@@ -203,7 +203,7 @@ def _lab(settings: Settings) -> Laboratory:
     """The laboratory of this process, which keeps the model for the next call."""
     if settings not in _labs:
         registry.load()
-        from ghostlab.lab import Lab
+        from ghostlab.lab.lab import Lab
 
         _labs[settings] = Lab(settings)
     return _labs[settings]

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 import ghostlab as gl
 from ghostlab.errors import Cancelled, CutError, TextError
-from ghostlab.lab import Lab
+from ghostlab.lab.lab import Lab
 from ghostlab.model.model import Model
 from ghostlab.progress import ProgressUpdate
 from ghostlab.results.run import RunResult

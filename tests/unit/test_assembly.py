@@ -7,14 +7,14 @@ import torch
 from scipy.linalg import solve_continuous_lyapunov
 from torch import Tensor
 
-from ghostlab.assembly import recovery_run
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import FitOrder, RunConfig
 from ghostlab.cut import Cut, parse_cut
-from ghostlab.measure import measure
+from ghostlab.lab.measure import measure
+from ghostlab.lab.probe import fitted_on
+from ghostlab.lab.records import recovery_run
 from ghostlab.model.model import Model
-from ghostlab.probing import fitted_on
 from ghostlab.progress import SILENT
 from ghostlab.recovery.fitting import Fit, apply, fit
 from ghostlab.results.records import OperatorReport

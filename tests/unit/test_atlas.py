@@ -14,7 +14,6 @@ from scipy.linalg import solve_continuous_lyapunov
 from ghostlab.analysis import band
 from ghostlab.analysis.atlas import KL_WINDOWS, survey
 from ghostlab.analysis.band import take_census
-from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.solve import RELATIVE_RIDGES
 from ghostlab.calibration.store import Budget
@@ -22,6 +21,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import Cancelled, ConfigError, CutError, ResultError
 from ghostlab.evaluation.scoreboard import score
+from ghostlab.lab.records import selection_info
 from ghostlab.model.replacement import StandIn
 from ghostlab.progress import SILENT, CancelToken, Progress
 from ghostlab.pruning.selection import score as scores_of

@@ -66,7 +66,7 @@ def _module(name: str, **members: Any) -> ModuleType:
 def install_lab(monkeypatch: pytest.MonkeyPatch) -> Callable[[Work], FakeLab]:
     def install(work: Work) -> FakeLab:
         lab = FakeLab(work)
-        monkeypatch.setitem(sys.modules, "ghostlab.lab", _module("ghostlab.lab", Lab=lab))
+        monkeypatch.setitem(sys.modules, "ghostlab.lab.lab", _module("ghostlab.lab.lab", Lab=lab))
         return lab
 
     return install

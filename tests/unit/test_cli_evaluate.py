@@ -43,9 +43,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
             calls.append((source, tasks, options["limit"], options["hub"]))
             return found()
 
-    module = ModuleType("ghostlab.lab")
+    module = ModuleType("ghostlab.lab.lab")
     module.Lab = Lab  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ghostlab.lab", module)
+    monkeypatch.setitem(sys.modules, "ghostlab.lab.lab", module)
     return calls
 
 

@@ -17,7 +17,7 @@ from ghostlab.cli import main
 from ghostlab.errors import ConfigError, ResultError, StockError
 from ghostlab.export.card import model_card
 from ghostlab.export.folder import unpack
-from ghostlab.lab import Lab
+from ghostlab.lab.lab import Lab
 from ghostlab.model.model import Model
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
@@ -198,7 +198,7 @@ def test_the_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     saved = result.save(tmp_path / "result")
-    monkeypatch.setattr("ghostlab.lab.Lab", lambda _: lab)
+    monkeypatch.setattr("ghostlab.lab.lab.Lab", lambda _: lab)
 
     def export(line: str) -> int:
         return main(["export", "--result", str(saved), *shlex.split(line.replace("OUT", str(tmp_path)))])

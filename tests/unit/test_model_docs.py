@@ -12,7 +12,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.errors import GhostlabError, UnsupportedModelError
 from ghostlab.export.absorb import bias_reason, embeddings_reason
 from ghostlab.export.stock import stock_reason
-from ghostlab.exporting import FORMS
+from ghostlab.lab.export import FORMS
 from ghostlab.model.families import FAMILIES
 from ghostlab.model.model import Model
 from ghostlab.model.projections import find_projections

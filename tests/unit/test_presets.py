@@ -17,7 +17,7 @@ import torch
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, TextError
 from ghostlab.evaluation.perplexity import perplexity
-from ghostlab.lab import Lab
+from ghostlab.lab.lab import Lab
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.run import RunResult

@@ -12,7 +12,7 @@ from ghostlab.analysis.altered import alter
 from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError, ResultError
-from ghostlab.lab import Lab
+from ghostlab.lab.lab import Lab
 from ghostlab.model.replacement import AffineMap
 from ghostlab.progress import CancelToken
 from ghostlab.results.probe import Alteration

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError
+from ghostlab.lab.records import selection_info
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.pruning import CRITERIA, score
 from ghostlab.pruning.base import Criterion

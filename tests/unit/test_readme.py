@@ -51,9 +51,9 @@ def test_lines_reach_the_lab(line: str, monkeypatch: pytest.MonkeyPatch, tmp_pat
     def lab(_settings: object) -> None:
         raise _Reached("The flags were accepted.")
 
-    module = ModuleType("ghostlab.lab")
+    module = ModuleType("ghostlab.lab.lab")
     module.Lab = lab  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "ghostlab.lab", module)
+    monkeypatch.setitem(sys.modules, "ghostlab.lab.lab", module)
     monkeypatch.chdir(tmp_path)
     make_result().save(tmp_path / "result")
     assert main(shlex.split(line)[1:]) == _Reached.exit_code
@@ -114,13 +114,13 @@ def test_the_python_example_uses_only_the_public_api() -> None:
 
 def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On a tiny model that is deep enough, with fewer tokens."""
-    import ghostlab.workbench
+    import ghostlab.lab.session
     from ghostlab.text.documents import divide
 
     model = tiny_lm(num_hidden_layers=26, max_position_embeddings=256)
     words = [" ".join(f"w{3 + (7 * i + i * j) % 93}" for j in range(300)) for i in range(100)]
     text = divide(words, name="tiny", title="Tiny", licence="none")
-    for place in (ghostlab, ghostlab.workbench):
+    for place in (ghostlab, ghostlab.lab.session):
         monkeypatch.setattr(place, "load_model", lambda *_, **__: model)
         monkeypatch.setattr(place, "load_text", lambda *_, **__: text)
     monkeypatch.setenv("GHOSTLAB_CACHE", str(tmp_path))

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from ghostlab import workbench
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block
 from ghostlab.errors import MemoryLimitError, TextError
+from ghostlab.lab import session as workbench
+from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import PASTE
-from ghostlab.workbench import Workbench
 from tests.helpers.lm import tiny_lm
 
 pytestmark = pytest.mark.unit

@@ -6,16 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ghostlab import assembly
-from ghostlab.answering import answer
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import memory_errors
 from ghostlab.export.folder import pack
-from ghostlab.exporting import Form, export, reason_not_stock
-from ghostlab.measure import measure
+from ghostlab.lab import records as assembly
+from ghostlab.lab.atlas import score, survey
+from ghostlab.lab.export import Form, export, reason_not_stock
+from ghostlab.lab.measure import measure
+from ghostlab.lab.probe import probe
+from ghostlab.lab.run import check, continue_all, decide, fit_all, rebuild, timed
+from ghostlab.lab.session import Workbench
+from ghostlab.lab.zeroshot import answer
 from ghostlab.model.model import Model
-from ghostlab.probing import probe
 from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
 from ghostlab.recovery.fitting import apply
 from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
@@ -24,10 +27,7 @@ from ghostlab.results.probe import Alteration, Probe
 from ghostlab.results.records import Baseline, SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
-from ghostlab.scouting import score, survey
 from ghostlab.settings import Settings
-from ghostlab.steps import check, continue_all, decide, fit_all, rebuild, timed
-from ghostlab.workbench import Workbench
 
 OnResult = Callable[[RunResult], None]
 
@@ -130,7 +130,7 @@ class Lab:
         cancel: CancelToken | None = None,
         on_text: OnText | None = None,
     ) -> list[Probe]:
-        """Measure altered copies of a recovery's maps; see :func:`ghostlab.probing.probe`."""
+        """Measure altered copies of a recovery's maps; see :func:`ghostlab.lab.probe.probe`."""
         return probe(self._bench, result, label, asked, progress=Progress(progress, cancel), on_text=on_text)
 
     def export(
@@ -143,7 +143,7 @@ class Lab:
         progress: ProgressSink | None = None,
         cancel: CancelToken | None = None,
     ) -> Path:
-        """Write a variant of a finished run to a folder; see :func:`ghostlab.exporting.export`."""
+        """Write a variant of a finished run to a folder; see :func:`ghostlab.lab.export.export`."""
         return export(self._bench, result, label, folder, form=form, progress=Progress(progress, cancel))
 
     def stock_reason(self, result: RunResult, label: str) -> str | None:
@@ -164,7 +164,7 @@ class Lab:
 
         Raises:
             GhostlabError: If a model cannot be loaded or a task cannot be asked; see
-                :func:`ghostlab.answering.answer`, also for the other arguments.
+                :func:`ghostlab.lab.zeroshot.answer`, also for the other arguments.
         """
         return answer(self._bench, source, tasks, limit=limit, hub=hub, progress=Progress(progress, cancel))
 

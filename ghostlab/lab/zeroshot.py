@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ghostlab.errors import memory_errors
 from ghostlab.evaluation.tasks import require_harness
 from ghostlab.evaluation.zeroshot import evaluate
+from ghostlab.lab.run import load_any, rebuild
+from ghostlab.lab.session import Workbench
 from ghostlab.progress import Progress
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
-from ghostlab.steps import load_any, rebuild
-from ghostlab.workbench import Workbench
 
 
 def answer(

@@ -16,7 +16,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut
 from ghostlab.export.stock import kind_reason
-from ghostlab.measure import Measured
+from ghostlab.lab.measure import Measured
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ghostlab.assembly import selection_info
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
@@ -15,6 +14,7 @@ from ghostlab.errors import ResultError
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.writer import Sampling
 from ghostlab.export.folder import MANIFEST, unpack
+from ghostlab.lab.records import selection_info
 from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import StandIn

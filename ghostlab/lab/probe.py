@@ -21,6 +21,7 @@ from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.evaluation.writer import Sampling
 from ghostlab.export.folder import unpack
+from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import AffineMap, StandIn
 from ghostlab.progress import Progress
@@ -31,7 +32,6 @@ from ghostlab.results.probe import Alteration, Probe
 from ghostlab.results.records import Scores
 from ghostlab.results.run import RunResult
 from ghostlab.text.documents import Text
-from ghostlab.workbench import Workbench
 
 Seen = dict[Block, Moments]
 

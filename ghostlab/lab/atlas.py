@@ -6,20 +6,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ghostlab.assembly import make_atlas
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, memory_errors
+from ghostlab.lab.records import make_atlas
+from ghostlab.lab.run import decide
+from ghostlab.lab.session import Workbench
 from ghostlab.progress import Progress
 from ghostlab.results.atlas import Atlas
 from ghostlab.results.records import SelectionInfo
-from ghostlab.steps import decide
-from ghostlab.workbench import Workbench
 
 
 def survey(bench: Workbench, config: RunConfig, lengths: Sequence[int], progress: Progress) -> Atlas:
-    """Figures of every block of so many layers; see :meth:`ghostlab.lab.Lab.atlas`."""
+    """Figures of every block of so many layers; see :meth:`ghostlab.lab.lab.Lab.atlas`."""
     begun = time.perf_counter()
     with memory_errors(LESS_MEMORY):
         calib = _calibration(bench, replace(config, held_out_text=None), progress.part(0.0, 0.07))
@@ -28,7 +28,7 @@ def survey(bench: Workbench, config: RunConfig, lengths: Sequence[int], progress
 
 
 def score(bench: Workbench, config: RunConfig, progress: Progress) -> SelectionInfo:
-    """Scores of a configuration's criterion; see :meth:`ghostlab.lab.Lab.score`."""
+    """Scores of a configuration's criterion; see :meth:`ghostlab.lab.lab.Lab.score`."""
     if config.select is None:
         raise ConfigError("No criterion is named.", "Set select, for example select='shortgpt', drop=None.")
     with memory_errors(LESS_MEMORY):

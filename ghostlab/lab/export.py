@@ -13,12 +13,12 @@ from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.export.card import model_card
 from ghostlab.export.mergekit import write_recipe
 from ghostlab.export.stock import stock_reason
+from ghostlab.lab.run import standins_of
+from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
-from ghostlab.steps import standins_of
-from ghostlab.workbench import Workbench
 
 Form = Literal["recovered", "stock", "mergekit"]
 FORMS: tuple[Form, ...] = get_args(Form)
