@@ -33,8 +33,8 @@ from ghostlab.errors import GhostlabError
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.model import Model
 from ghostlab.pruning.base import CriterionScores, lowest
-from ghostlab.pruning.selection import CRITERIA
-from ghostlab.pruning.selection import score as select_scores
+from ghostlab.pruning.registry import CRITERIA
+from ghostlab.pruning.registry import score as select_scores
 from ghostlab.recovery.registry import METHODS
 from ghostlab.results.records import Scores
 from ghostlab.results.statistics import resamples

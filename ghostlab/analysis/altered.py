@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ghostlab.analysis.leading import output_directions, singular
 from ghostlab.analysis.symmetry import split
 from ghostlab.calibration.moments import Moments
 from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.lowrank import Factors
+from ghostlab.recovery.wide import output_directions, singular
 from ghostlab.results.probe import Alteration
 
 

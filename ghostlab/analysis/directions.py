@@ -13,7 +13,7 @@ from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from ghostlab.analysis.sample import TokenSample
+from ghostlab.analysis.tokens import TokenSample
 from ghostlab.calibration.moments import Moments
 from ghostlab.model.replacement import AffineMap
 from ghostlab.results.operator import Direction, Excitement

@@ -8,7 +8,7 @@ import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from ghostlab.analysis.sample import TokenSample
+from ghostlab.analysis.tokens import TokenSample
 from ghostlab.model.replacement import AffineMap
 from ghostlab.results.operator import Points, StatePlane
 

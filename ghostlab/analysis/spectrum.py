@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ghostlab.analysis.leading import LEADING, output_directions, singular
 from ghostlab.calibration.moments import Moments
+from ghostlab.recovery.wide import LEADING, output_directions, singular
 from ghostlab.results.records import RankCurve
 
 MOST_POINTS = 48

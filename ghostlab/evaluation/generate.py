@@ -10,9 +10,9 @@ import torch
 
 from ghostlab.config import PromptFormat
 from ghostlab.errors import Cancelled, memory_errors
+from ghostlab.evaluation.judge import departure, describe, judge
 from ghostlab.evaluation.prefix import Prefix
 from ghostlab.evaluation.prompt import Form, encode, format_of
-from ghostlab.evaluation.surprise import departure, describe, judge
 from ghostlab.evaluation.writer import Sampling, Writer
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ghostlab.analysis.boundary import BoundaryErrors
-from ghostlab.analysis.sample import TokenSample
+from ghostlab.analysis.tokens import TokenSample
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig

@@ -19,8 +19,8 @@ from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import StandIn
 from ghostlab.progress import Progress
-from ghostlab.pruning.selection import resolve as resolve_criterion
-from ghostlab.pruning.selection import score
+from ghostlab.pruning.registry import resolve as resolve_criterion
+from ghostlab.pruning.registry import score
 from ghostlab.recovery.fitting import Fit, fit, load_recovered
 from ghostlab.recovery.registry import resolve
 from ghostlab.results.generation import Generation, OnGenerations, OnText

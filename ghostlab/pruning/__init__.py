@@ -1,5 +1,5 @@
 """Which blocks go: a registry of selection criteria, one file each."""
 
-from ghostlab.pruning.selection import CRITERIA, score, select
+from ghostlab.pruning.registry import CRITERIA, score, select
 
 __all__ = ["CRITERIA", "score", "select"]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy.linalg import solve_continuous_lyapunov
 
-from ghostlab.analysis import leading, spectrum
+from ghostlab.analysis import spectrum
 from ghostlab.analysis.boundary import BoundaryErrors, pool
 from ghostlab.analysis.operator import describe, tiles
 from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
@@ -15,6 +15,7 @@ from ghostlab.calibration.moments import Moments
 from ghostlab.calibration.solve import solve
 from ghostlab.cut import Block
 from ghostlab.model.replacement import AffineMap
+from ghostlab.recovery import wide as leading
 from ghostlab.recovery.symmetric import best_symmetric
 
 pytestmark = pytest.mark.unit

@@ -7,7 +7,7 @@ import torch
 
 from ghostlab.analysis.directions import top_directions
 from ghostlab.analysis.plane import state_plane
-from ghostlab.analysis.sample import TokenSample
+from ghostlab.analysis.tokens import TokenSample
 from ghostlab.calibration.moments import Moments
 from ghostlab.calibration.solve import solve
 from ghostlab.model.replacement import AffineMap
