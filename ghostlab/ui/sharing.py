@@ -10,8 +10,8 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab import bundle
 from ghostlab.config import RunConfig
+from ghostlab.report import bundle
 from ghostlab.results.run import OPERATOR_FILE
 from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.complaints import told_to_user

@@ -14,8 +14,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from ghostlab import bundle
 from ghostlab.errors import ResultError
+from ghostlab.report import bundle
 from ghostlab.results.run import RunResult
 from tests.helpers.results import make_result
 
