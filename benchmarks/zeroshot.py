@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ghostlab as gl
 from ghostlab.model.model import Model
-from ghostlab.plots.tasks import table
+from ghostlab.plots.figures.tasks import table
 from ghostlab.progress import Progress, ProgressUpdate
 
 RESULTS = Path(__file__).parent / "results"

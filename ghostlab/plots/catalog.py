@@ -7,20 +7,11 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import (
-    boundary,
-    insight,
-    kinds,
-    operator,
-    perplexity,
-    probes,
-    selection,
-    sentences,
-    spectrum,
-    tasks,
-    windows,
-)
+from ghostlab.plots import sentences
 from ghostlab.plots.explained import title
+from ghostlab.plots.figures import boundary, insight, kinds, probes, selection, spectrum, tasks, windows
+from ghostlab.plots.figures import likelihood as perplexity
+from ghostlab.plots.figures import maps as operator
 from ghostlab.plots.style import Role
 from ghostlab.results.operator import Direction
 from ghostlab.results.probe import FACTORS, Probe

@@ -6,9 +6,9 @@ from html import escape
 from itertools import count
 from pathlib import Path
 
-from ghostlab.plots import atlas as figures
 from ghostlab.plots import explained
-from ghostlab.plots.blocks import FIGURES, FIRST, best, label
+from ghostlab.plots.figures import atlas as figures
+from ghostlab.plots.figures.blocks import FIGURES, FIRST, best, label
 from ghostlab.plots.formats import number, plural
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.report import page

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ghostlab.errors import ResultError
-from ghostlab.plots.perplexity import variants
+from ghostlab.plots.figures.likelihood import variants
 from ghostlab.plots.style import roles
 from ghostlab.report import write_report
 from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult

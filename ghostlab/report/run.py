@@ -7,9 +7,10 @@ from html import escape
 from itertools import count as numbers_from
 from pathlib import Path
 
-from ghostlab.plots import catalog, insight, sentences, tasks, tokens
+from ghostlab.plots import catalog, sentences, tokens
+from ghostlab.plots.figures import insight, tasks
+from ghostlab.plots.figures.likelihood import variants
 from ghostlab.plots.formats import count, number, percent
-from ghostlab.plots.perplexity import variants
 from ghostlab.report import page
 from ghostlab.results.generation import Generation
 from ghostlab.results.operator import Excitement

@@ -11,7 +11,7 @@ from gradio.components import Component
 
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.record import JobView
-from ghostlab.plots import blocks
+from ghostlab.plots.figures import blocks
 from ghostlab.ui import picks
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service import Finding, Service

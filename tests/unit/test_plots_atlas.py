@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ghostlab.plots import atlas as figures
 from ghostlab.plots import style
-from ghostlab.plots.blocks import FIGURES, FIRST, words
+from ghostlab.plots.figures import atlas as figures
+from ghostlab.plots.figures.blocks import FIGURES, FIRST, words
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.results.atlas import Atlas
 from tests.helpers.atlases import LAYERS, MASSIVE, make_atlas

@@ -10,19 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import (
-    boundary,
-    catalog,
-    explained,
-    operator,
-    pairs,
-    perplexity,
-    probes,
-    selection,
-    spectrum,
-    style,
-    windows,
-)
+from ghostlab.plots import catalog, explained, style
+from ghostlab.plots.figures import boundary, pairs, probes, selection, spectrum, windows
+from ghostlab.plots.figures import likelihood as perplexity
+from ghostlab.plots.figures import maps as operator
 from ghostlab.results.compare import sides
 from ghostlab.results.records import Metric, RankCurve, SelectionInfo
 from ghostlab.results.statistics import difference

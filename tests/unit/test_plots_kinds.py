@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ghostlab.plots import catalog, kinds, sentences
+from ghostlab.plots import catalog, sentences
+from ghostlab.plots.figures import kinds
 from ghostlab.results.records import Metric
 from ghostlab.results.run import RunResult
 from tests.helpers.results import make_result

@@ -8,7 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import catalog, insight, probes, sentences, style
+from ghostlab.plots import catalog, sentences, style
+from ghostlab.plots.figures import insight, probes
 from ghostlab.results.probe import Alteration
 from ghostlab.results.records import RankCurve
 from ghostlab.results.run import RunResult

@@ -11,9 +11,9 @@ import plotly.io
 import pytest
 
 from ghostlab import report
-from ghostlab.plots import insight, tasks
-from ghostlab.plots.blocks import FIGURES as FIGURES_OF_BLOCKS
 from ghostlab.plots.explained import FIGURES
+from ghostlab.plots.figures import insight, tasks
+from ghostlab.plots.figures.blocks import FIGURES as FIGURES_OF_BLOCKS
 from ghostlab.results.probe import Alteration, Probe
 from tests.helpers.atlases import make_atlas
 from tests.helpers.results import MULTIPLIES, make_result, with_selection

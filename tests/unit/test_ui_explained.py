@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from ghostlab import plots
-from ghostlab.plots import pairs, sentences
+from ghostlab.plots import sentences
 from ghostlab.plots.explained import FIGURES
+from ghostlab.plots.figures import pairs
 from ghostlab.settings import Settings
 from ghostlab.ui import explain, operators, registry, tour
 from ghostlab.ui.app import build_app

@@ -11,7 +11,7 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.plots import catalog, sentences
-from ghostlab.plots import tasks as figures
+from ghostlab.plots.figures import tasks as figures
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import Accuracy
 from ghostlab.settings import PUBLIC_LIMITS, Limits, Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from statistics import geometric_mean, median
 
-from ghostlab.plots.blocks import FIGURES, FIRST, OPERATORS, best, gain, label
+from ghostlab.plots.figures.blocks import FIGURES, FIRST, OPERATORS, best, gain, label
 from ghostlab.plots.formats import number, percent, plural
 from ghostlab.results.atlas import Atlas, AtlasBlock
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ghostlab.plots import style
+from ghostlab.plots.figures.maps import counted, reports
+from ghostlab.plots.figures.spectrum import rank_parameters
 from ghostlab.plots.formats import count, number, percent, points
-from ghostlab.plots.operator import counted, reports
-from ghostlab.plots.spectrum import rank_parameters
 from ghostlab.results.records import OperatorReport, RecoveryRun
 
 _NONE = "No recovery of this block has a fitted map."

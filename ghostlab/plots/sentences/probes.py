@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ghostlab.plots import probes as figures
+from ghostlab.plots.figures import probes as figures
+from ghostlab.plots.figures.maps import counted
+from ghostlab.plots.figures.spectrum import rank_parameters
 from ghostlab.plots.formats import count, number, percent, points
-from ghostlab.plots.operator import counted
-from ghostlab.plots.spectrum import rank_parameters
 from ghostlab.results.operator import Points
 from ghostlab.results.probe import FACTORS, Alteration, Factor, Probe
 from ghostlab.results.records import OperatorReport, RankCurve, RecoveryRun

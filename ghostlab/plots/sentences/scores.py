@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ghostlab.plots import boundary, style
+from ghostlab.plots import style
+from ghostlab.plots.figures import boundary
+from ghostlab.plots.figures.selection import chosen
 from ghostlab.plots.formats import change, number, percent, plural, points
-from ghostlab.plots.selection import chosen
 from ghostlab.results.compare import FEWEST_WINDOWS, best_first
 from ghostlab.results.records import BoundaryReport, Metric, RecoveryRun, Scores, SelectionInfo
 from ghostlab.results.run import RunResult

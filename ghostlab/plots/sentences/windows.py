@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ghostlab.plots import windows as figures
+from ghostlab.plots.figures import windows as figures
 from ghostlab.plots.formats import number, plural
 from ghostlab.plots.sentences.scores import may_be_none, ranked
 from ghostlab.results.compare import FEWEST_WINDOWS, Side, best_first, likelihood

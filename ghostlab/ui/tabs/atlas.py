@@ -8,9 +8,9 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.plots import atlas as figures
 from ghostlab.plots import explained, style
-from ghostlab.plots.blocks import FIGURES, FIRST, best, label, words
+from ghostlab.plots.figures import atlas as figures
+from ghostlab.plots.figures.blocks import FIGURES, FIRST, best, label, words
 from ghostlab.plots.formats import unbroken
 from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.results.atlas import Atlas
@@ -137,7 +137,7 @@ def render(atlas: Atlas | None, example: bool, colour: str = FIRST) -> list[Any]
     Args:
         atlas: What is shown; ``None`` before there is any.
         example: Whether it came with the app.
-        colour: The figure that the map shows, one of :data:`~ghostlab.plots.blocks.FIGURES`.
+        colour: The figure that the map shows, one of :data:`~ghostlab.plots.figures.blocks.FIGURES`.
     """
     if atlas is None:
         nothing = style.empty("No block map yet.")

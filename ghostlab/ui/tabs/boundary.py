@@ -7,8 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import boundary as figures
 from ghostlab.plots import sentences
+from ghostlab.plots.figures import boundary as figures
 from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel

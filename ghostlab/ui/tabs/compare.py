@@ -16,8 +16,9 @@ from gradio.components import Component
 from pandas.io.formats.style import Styler
 
 from ghostlab.config import differing
-from ghostlab.plots import explained, pairs, sentences
+from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
+from ghostlab.plots.figures import pairs
 from ghostlab.plots.sentences import sides
 from ghostlab.results.compare import Difference, Kind, Side, differences
 from ghostlab.ui import explain, present

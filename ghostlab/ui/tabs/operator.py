@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import insight, sentences, style
-from ghostlab.plots import operator as figures
+from ghostlab.plots import sentences, style
+from ghostlab.plots.figures import insight
+from ghostlab.plots.figures import maps as figures
 from ghostlab.plots.style import Role
 from ghostlab.results.operator import Excitement
 from ghostlab.results.records import OperatorReport

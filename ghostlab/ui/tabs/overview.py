@@ -10,7 +10,8 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from ghostlab.plots import formats as fmt
-from ghostlab.plots import perplexity, sentences, style
+from ghostlab.plots import sentences, style
+from ghostlab.plots.figures import likelihood as perplexity
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, present, registry

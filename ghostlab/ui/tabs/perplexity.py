@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import plotly.graph_objects as go
 
-from ghostlab.plots import perplexity as figures
-from ghostlab.plots import sentences, windows
-from ghostlab.plots.kinds import by_kind
+from ghostlab.plots import sentences
+from ghostlab.plots.figures import likelihood as figures
+from ghostlab.plots.figures import windows
+from ghostlab.plots.figures.kinds import by_kind
 from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel

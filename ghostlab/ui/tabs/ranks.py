@@ -8,7 +8,7 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.plots import explained, sentences, style
-from ghostlab.plots import probes as figures
+from ghostlab.plots.figures import probes as figures
 from ghostlab.plots.formats import unbroken
 from ghostlab.results.probe import FACTORS, Factor
 from ghostlab.results.records import RecoveryRun

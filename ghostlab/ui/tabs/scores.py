@@ -10,8 +10,9 @@ from gradio.components import Component
 
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
-from ghostlab.plots import explained, selection, sentences
+from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
+from ghostlab.plots.figures import selection
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain

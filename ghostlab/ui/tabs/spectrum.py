@@ -7,7 +7,7 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 
 from ghostlab.plots import sentences
-from ghostlab.plots import spectrum as figures
+from ghostlab.plots.figures import spectrum as figures
 from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels, ranks
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel

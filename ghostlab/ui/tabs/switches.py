@@ -11,7 +11,7 @@ from pandas.io.formats.style import Styler
 
 from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
-from ghostlab.plots import probes as figures
+from ghostlab.plots.figures import probes as figures
 from ghostlab.results.probe import Probe
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult

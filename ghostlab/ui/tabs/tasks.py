@@ -10,7 +10,7 @@ import pandas as pd
 
 from ghostlab.evaluation.tasks import INSTALL
 from ghostlab.plots import sentences
-from ghostlab.plots import tasks as figures
+from ghostlab.plots.figures import tasks as figures
 from ghostlab.plots.formats import unbroken
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, shell

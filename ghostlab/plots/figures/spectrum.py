@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
+from ghostlab.plots.figures.maps import COUNTED, reports
 from ghostlab.plots.formats import count, percent, short
-from ghostlab.plots.operator import COUNTED, reports
 from ghostlab.plots.style import Role
 from ghostlab.results.records import OperatorReport, RankCurve, RecoveryRun
 

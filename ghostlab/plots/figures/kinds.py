@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
+from ghostlab.plots.figures.likelihood import variants
 from ghostlab.plots.formats import interval, number, percent
-from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import Role
 from ghostlab.results.records import TokenClass
 from ghostlab.results.run import RunResult

@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
+from ghostlab.plots.figures.likelihood import variants
 from ghostlab.plots.formats import number
-from ghostlab.plots.perplexity import variants
 from ghostlab.plots.style import Role
 from ghostlab.results.records import Metric, RecoveryRun, Scores
 from ghostlab.results.run import RunResult

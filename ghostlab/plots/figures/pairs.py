@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ghostlab.plots import boundary, kinds, operator, perplexity, spectrum, style, tasks, windows
+from ghostlab.plots import style
 from ghostlab.plots.catalog import Panel
+from ghostlab.plots.figures import boundary, kinds, spectrum, tasks, windows
+from ghostlab.plots.figures import likelihood as perplexity
+from ghostlab.plots.figures import maps as operator
 from ghostlab.plots.formats import number
 from ghostlab.plots.sentences import sides
 from ghostlab.plots.style import Role

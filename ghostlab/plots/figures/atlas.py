@@ -10,7 +10,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.blocks import FIGURES, FIRST, OPERATORS, Figure, best, label, words
+from ghostlab.plots.figures.blocks import FIGURES, FIRST, OPERATORS, Figure, best, label, words
 from ghostlab.plots.formats import percent, plural
 from ghostlab.plots.style import Role
 from ghostlab.results.atlas import Atlas, AtlasBlock
@@ -30,7 +30,7 @@ Rows = list[list[AtlasBlock | None]]
 
 
 def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
-    """Start by length, coloured by one of :data:`~ghostlab.plots.blocks.FIGURES`; bright is good to drop.
+    """Start by length, coloured by one of :data:`~ghostlab.plots.figures.blocks.FIGURES`; bright is good to drop.
 
     ``customdata`` of a cell is its block (``20:25``), ``text`` its figures in words, lines apart by ``<br>``.
     The best block of each length is outlined.
