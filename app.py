@@ -13,7 +13,7 @@ def lent_gpu(settings: Settings):
         return None
     import spaces  # the host installs it; before torch
 
-    from ghostlab.ui.zerogpu import LentGpu, compute, seconds
+    from ghostlab.ui.service.zerogpu import LentGpu, compute, seconds
 
     return LentGpu(spaces.GPU(compute, duration=seconds), settings)
 
@@ -24,7 +24,7 @@ def main() -> int:
         settings = Settings.from_env()  # before gradio, which reads the port at import
         lab = lent_gpu(settings)
         if os.environ.get("SPACE_ID"):
-            from ghostlab.ui.space import fetch_assets
+            from ghostlab.ui.service.space import fetch_assets
 
             fetch_assets(settings)
         from ghostlab.ui.app import launch

@@ -13,7 +13,7 @@ import gradio as gr
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import QUIET, Shell
 
 Name = Literal["run", "atlas", "scores"]

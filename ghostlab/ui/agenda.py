@@ -23,7 +23,7 @@ from ghostlab.results.run import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.address import LONGEST
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import QUIET, Shell, Update
 
 View = JobView[Finding]

@@ -12,7 +12,7 @@ import gradio as gr
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.service import Service
 
 
 def expose(service: Service) -> None:

@@ -15,9 +15,9 @@ from ghostlab.settings import Settings
 from ghostlab.ui import agenda, api, picker, present, registry, sidebar, theme, tour
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
-from ghostlab.ui.laboratory import Laboratory
-from ghostlab.ui.outbox import Outbox
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service.laboratory import Laboratory
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.sharing import Sharing
 from ghostlab.ui.shell import QUIET, Shell
 from ghostlab.ui.tabs import TABS

@@ -8,9 +8,10 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.ui import task_jobs, writing
+from ghostlab.ui import writing
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service import Service
+from ghostlab.ui.service import task_jobs
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import generate, tasks
 from ghostlab.ui.tabs.view import Tab
 

@@ -18,8 +18,8 @@ from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.results.compare import ORIGINAL, Side, best_first, sides
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.entries import MOST, Entry, entries, named, plain, to_store
-from ghostlab.ui.outbox import Outbox
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.sharing import MAKING, SAVE, link_query
 from ghostlab.ui.tabs.compare import Comparing, compared
 from ghostlab.ui.tabs.runs import listed, table

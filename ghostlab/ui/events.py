@@ -18,7 +18,7 @@ from ghostlab.ui import address, agenda, asking, picks, present, probing, scorin
 from ghostlab.ui import picker as block_picker
 from ghostlab.ui.agenda import Agenda
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import FOLD_ON_PHONE, QUIET, Shell, Update
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.surveys import Surveys

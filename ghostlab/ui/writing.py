@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ghostlab.config import PromptFormat
 from ghostlab.errors import ConfigError
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.service import Service
 
 
 def queue(

@@ -16,7 +16,8 @@ import app
 from ghostlab.errors import ConfigError
 from ghostlab.settings import Settings
 from ghostlab.ui import app as ui_app
-from ghostlab.ui import registry, space, zerogpu
+from ghostlab.ui import registry
+from ghostlab.ui.service import space, zerogpu
 
 pytestmark = pytest.mark.unit
 

@@ -20,8 +20,8 @@ from ghostlab.ui import agenda, sidebar
 from ghostlab.ui.agenda import Agenda
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
-from ghostlab.ui.outbox import Outbox
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.view import Page

@@ -22,8 +22,8 @@ from ghostlab.ui import events as events_module
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
 from ghostlab.ui.picker import BY_HAND
-from ghostlab.ui.score_jobs import queue_scores
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.score_jobs import queue_scores
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab

@@ -16,9 +16,9 @@ from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui.probe_jobs import queue_probe
 from ghostlab.ui.probing import at_once, swept_parts, swept_ranks
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import operator, ranks, switches
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab

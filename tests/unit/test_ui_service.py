@@ -18,9 +18,9 @@ from ghostlab.results.run import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.text import uploads
 from ghostlab.text.corpora import load_text
-from ghostlab.ui.probe_jobs import queue_probe
-from ghostlab.ui.service import Service
-from ghostlab.ui.task_jobs import queue_tasks
+from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service.service import Service
+from ghostlab.ui.service.task_jobs import queue_tasks
 from tests.helpers.documents import DOCUMENTS
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result

@@ -15,11 +15,11 @@ from ghostlab.plots.figures import tasks as figures
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import Accuracy
 from ghostlab.settings import PUBLIC_LIMITS, Limits, Settings
-from ghostlab.ui import task_jobs
-from ghostlab.ui.service import Service
+from ghostlab.ui.service import task_jobs
+from ghostlab.ui.service.service import Service
+from ghostlab.ui.service.task_jobs import queue_tasks
 from ghostlab.ui.tabs import tasks as tab
 from ghostlab.ui.tabs.view import Page
-from ghostlab.ui.task_jobs import queue_tasks
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 from tests.helpers.zeroshot import make_zero_shot

@@ -20,9 +20,10 @@ from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
-from ghostlab.ui import controls, explain, offers, registry, sidebar, theme
+from ghostlab.ui import controls, explain, registry, sidebar, theme
 from ghostlab.ui.app import build_app
-from ghostlab.ui.outbox import Outbox
+from ghostlab.ui.service import catalogue as offers
+from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.tabs.generate import columns_of
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -155,7 +156,7 @@ def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: sid
 
 
 def test_what_is_offered_before_torch_is_loaded_is_what_the_registries_hold() -> None:
-    due = "the registries have changed: run  python -m ghostlab.ui.offers"
+    due = "the registries have changed: run  python -m ghostlab.ui.service.catalogue"
     fresh = offers.copied()
     assert offers.offers() == fresh, due
     assert repr(offers.offers()) == repr(fresh), due  # an option of 1 is not one of 1.0
@@ -252,7 +253,7 @@ def test_whoever_needs_torch_first_the_others_wait_for_a_whole_import() -> None:
 import threading
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
-from ghostlab.ui.service import Service
+from ghostlab.ui.service.service import Service
 problems, start = [], threading.Barrier(4)
 def need(what):
     start.wait()

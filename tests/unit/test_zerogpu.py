@@ -20,11 +20,11 @@ from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui import zerogpu
-from ghostlab.ui.laboratory import Laboratory
-from ghostlab.ui.probe_jobs import queue_probe
-from ghostlab.ui.score_jobs import queue_scores
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service import zerogpu
+from ghostlab.ui.service.laboratory import Laboratory
+from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service.score_jobs import queue_scores
+from ghostlab.ui.service.service import Finding, Service
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 

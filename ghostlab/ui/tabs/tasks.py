@@ -14,8 +14,8 @@ from ghostlab.plots.figures import tasks as figures
 from ghostlab.plots.formats import unbroken
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, shell
+from ghostlab.ui.service.task_jobs import OFFERED
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
-from ghostlab.ui.task_jobs import OFFERED
 
 FIRST = ["arc_easy", "piqa", "hellaswag"]
 LIMIT = 50

@@ -10,7 +10,7 @@ from ghostlab.jobs.store import Job
 from ghostlab.progress import ProgressSink, ProgressUpdate
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service
 
 RERUN = 0.8
 """Share of the progress bar for a run that has to be made again first."""

@@ -1,6 +1,6 @@
 """What the app says of operators and criteria before torch is loaded: a written copy of the two registries.
 
-``python -m ghostlab.ui.offers`` writes the copy anew; a test tells when that is due.
+``python -m ghostlab.ui.service.catalogue`` writes the copy anew; a test tells when that is due.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from ghostlab.jobs.store import Job
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.ui import registry
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service
 
 
 def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:

@@ -32,7 +32,7 @@ from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
-from ghostlab.ui.laboratory import Laboratory
+from ghostlab.ui.service.laboratory import Laboratory
 
 PULSE = 0.5
 """Seconds: the host looks whether to stop only when something is said, so that something always is."""

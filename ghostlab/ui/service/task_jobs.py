@@ -11,8 +11,8 @@ from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_
 from ghostlab.jobs.store import Job
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import SUITES, parse_tasks
-from ghostlab.ui.probe_jobs import RERUN, part_of, run_again
-from ghostlab.ui.service import Finding, Service
+from ghostlab.ui.service.probe_jobs import RERUN, part_of, run_again
+from ghostlab.ui.service.service import Finding, Service
 
 OFFERED = [*SUITES, *sorted({**SHIPPED, **ON_THE_HUB})]
 """Suites and tasks that the app offers."""

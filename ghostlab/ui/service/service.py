@@ -17,9 +17,10 @@ from ghostlab.results.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.results.run import RunResult
 from ghostlab.results.scores import Scoring
 from ghostlab.settings import Settings
-from ghostlab.ui import handed, registry
-from ghostlab.ui.laboratory import Laboratory
-from ghostlab.ui.owned import OwnedTexts
+from ghostlab.ui import registry
+from ghostlab.ui.service import handed
+from ghostlab.ui.service.laboratory import Laboratory
+from ghostlab.ui.service.uploads import OwnedTexts
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
@@ -204,7 +205,7 @@ class Service:
         """Take in a file: its configuration, and the id of its result, empty if it holds none.
 
         Raises:
-            GhostlabError: If it cannot be read; see :func:`ghostlab.ui.handed.read`.
+            GhostlabError: If it cannot be read; see :func:`ghostlab.ui.service.handed.read`.
         """
         found = handed.read(data, self.settings.limits.file_bytes)
         if isinstance(found, RunConfig):

@@ -1,0 +1,1 @@
+"""What the page asks of the lab; no gradio here."""
