@@ -12,7 +12,8 @@ from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import agenda, api, picker, present, registry, sidebar, theme, tour
+from ghostlab.ui import api, present, registry, theme, tour
+from ghostlab.ui import queue as agenda
 from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
 from ghostlab.ui.service.downloads import Outbox
@@ -20,6 +21,7 @@ from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sharing import Sharing
 from ghostlab.ui.shell import QUIET, Shell
+from ghostlab.ui.sidebar import picker, sidebar
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.view import Page
 

@@ -14,13 +14,16 @@ from ghostlab.errors import ResultError
 from ghostlab.jobs.record import JobView
 from ghostlab.results.atlas import Atlas
 from ghostlab.results.run import RunResult
-from ghostlab.ui import address, agenda, asking, picks, present, probing, scoring, uploads
-from ghostlab.ui import picker as block_picker
-from ghostlab.ui.agenda import Agenda
+from ghostlab.ui import address, asking, picks, present, probing
+from ghostlab.ui import queue as agenda
 from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.queue import Agenda
 from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import FOLD_ON_PHONE, QUIET, Shell, Update
-from ghostlab.ui.sidebar import Sidebar
+from ghostlab.ui.sidebar import picker as block_picker
+from ghostlab.ui.sidebar import scores as scoring
+from ghostlab.ui.sidebar import uploads
+from ghostlab.ui.sidebar.sidebar import Sidebar
 from ghostlab.ui.surveys import Surveys
 from ghostlab.ui.tabs.generate import columns_of, lead_of
 from ghostlab.ui.tabs.share import Share

@@ -11,9 +11,9 @@ from gradio.components import Component
 from ghostlab.errors import ConfigError
 from ghostlab.results.run import RunResult
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.sidebar import Sidebar
+from ghostlab.ui.sidebar.picker import BY_HAND
+from ghostlab.ui.sidebar.sidebar import Sidebar
 from ghostlab.ui.tabs.scores import taken
 
 

@@ -27,7 +27,7 @@ class Shell:
         source: Which run is shown, for people.
         status: How the watched job goes.
         where: The query of the page's address while it is watched.
-        known: Jobs of this page, in the browser; see :mod:`ghostlab.ui.agenda`.
+        known: Jobs of this page, in the browser; see :mod:`ghostlab.ui.queue`.
         agenda: The same as a list for people.
     """
 

@@ -16,7 +16,7 @@ from ghostlab.ui import picks
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import Update
-from ghostlab.ui.sidebar import Sidebar
+from ghostlab.ui.sidebar.sidebar import Sidebar
 from ghostlab.ui.tabs import atlas as tab
 
 SAVE = """(text) => {

@@ -26,7 +26,8 @@ from ghostlab.model import load as load_module
 from ghostlab.model.load import load_model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.settings import PUBLIC_LIMITS, Settings
-from ghostlab.ui import picker, registry
+from ghostlab.ui import registry
+from ghostlab.ui.sidebar import picker
 from tests.helpers.fake_hub import fake_hub
 from tests.helpers.folders import change_config, save_folder
 

@@ -17,8 +17,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.results.atlas import Atlas, surveyed
 from ghostlab.settings import Settings
-from ghostlab.ui.controls import BY_HAND
 from ghostlab.ui.service.service import EXAMPLE, Service
+from ghostlab.ui.sidebar.controls import BY_HAND
 from ghostlab.ui.surveys import Surveys
 from ghostlab.ui.tabs import atlas as tab
 from ghostlab.ui.tabs.view import Page

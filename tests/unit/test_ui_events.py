@@ -17,14 +17,16 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import address, agenda, picks, sidebar, writing
+from ghostlab.ui import address, picks, writing
 from ghostlab.ui import events as events_module
+from ghostlab.ui import queue as agenda
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.events import Events
-from ghostlab.ui.picker import BY_HAND
 from ghostlab.ui.service.score_jobs import queue_scores
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.shell import Shell
+from ghostlab.ui.sidebar import sidebar
+from ghostlab.ui.sidebar.picker import BY_HAND
 from ghostlab.ui.tabs import TABS, scores
 from ghostlab.ui.tabs import operator as operator_tab
 from ghostlab.ui.tabs.panels import Choice

@@ -16,8 +16,9 @@ from ghostlab.plots import sentences
 from ghostlab.plots.explained import FIGURES
 from ghostlab.plots.figures import pairs
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, operators, registry, tour
+from ghostlab.ui import explain, registry, tour
 from ghostlab.ui.app import build_app
+from ghostlab.ui.sidebar import operators
 from ghostlab.ui.tabs import TABS
 from tests.helpers.fakelab import FakeLab
 

@@ -14,7 +14,7 @@ from ghostlab.model.catalog import CATALOG
 from ghostlab.model.outline import Outline, config_folder, read_plain, stored
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import PUBLIC_LIMITS, Settings
-from ghostlab.ui import picker
+from ghostlab.ui.sidebar import picker
 from tests.helpers import catalog
 from tests.helpers.results import LAYERS, make_result, with_selection
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, tiny_model

@@ -12,9 +12,9 @@ from ghostlab.errors import ConfigError, CutError
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.settings import Settings
-from ghostlab.ui import scoring
 from ghostlab.ui.service.score_jobs import at_hand, queue_scores
 from ghostlab.ui.service.service import EXAMPLE, Service
+from ghostlab.ui.sidebar import scores as scoring
 from tests.helpers.atlases import LAYERS, make_atlas
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection

@@ -20,10 +20,11 @@ from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
-from ghostlab.ui import controls, explain, registry, sidebar, theme
+from ghostlab.ui import explain, registry, theme
 from ghostlab.ui.app import build_app
 from ghostlab.ui.service import catalogue as offers
 from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.sidebar import controls, sidebar
 from ghostlab.ui.tabs.generate import columns_of
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result

@@ -16,10 +16,11 @@ from ghostlab.results.scores import from_atlas
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import PASTE
-from ghostlab.ui import controls, explain, operators, registry
-from ghostlab.ui.controls import FIRST_CRITERION, NUMBERS, Scores
-from ghostlab.ui.picker import BY_CRITERION, BY_HAND
+from ghostlab.ui import explain, registry
 from ghostlab.ui.shell import QUIET
+from ghostlab.ui.sidebar import controls, operators
+from ghostlab.ui.sidebar.controls import FIRST_CRITERION, NUMBERS, Scores
+from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
 _ONLY_BY_HAND, _ONLY_BY_CRITERION = ("drop",), ("select", "count")
 _OPTIONAL = ("revision", "held_out_text")

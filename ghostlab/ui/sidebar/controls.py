@@ -11,8 +11,9 @@ from gradio.components import Component
 from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of, label_of
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, operators, picker, registry, shell, uploads
-from ghostlab.ui.picker import BY_CRITERION, BY_HAND
+from ghostlab.ui import explain, registry, shell
+from ghostlab.ui.sidebar import operators, picker, uploads
+from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
 FIRST_CRITERION = "streamline"
 NUMBERS = (

@@ -15,12 +15,12 @@ from ghostlab.jobs.record import JobView
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import SETTINGS, scored
 from ghostlab.text.corpora import PASTE
-from ghostlab.ui import picker
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service.score_jobs import at_hand, queue_scores
 from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import Update
-from ghostlab.ui.sidebar import Sidebar
+from ghostlab.ui.sidebar import picker
+from ghostlab.ui.sidebar.sidebar import Sidebar
 
 ASKED = (*SETTINGS, "pasted")
 """The sidebar's controls that decide a criterion's scores."""
