@@ -14,15 +14,15 @@ from ghostlab.plots import tokens
 from ghostlab.settings import Settings
 from ghostlab.ui import api, present, registry, theme, tour
 from ghostlab.ui import queue as agenda
-from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.sharing import Sharing
 from ghostlab.ui.shell import QUIET, Shell
 from ghostlab.ui.sidebar import picker, sidebar
 from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.compare.handlers import Compared
+from ghostlab.ui.tabs.overview.files import Sharing
 from ghostlab.ui.tabs.view import Page
 
 WARM_UP_DELAY = 5.0

@@ -14,7 +14,7 @@ from ghostlab.errors import ResultError
 from ghostlab.jobs.record import JobView
 from ghostlab.results.atlas import Atlas
 from ghostlab.results.run import RunResult
-from ghostlab.ui import address, asking, picks, present, probing
+from ghostlab.ui import address, asking, picks, present
 from ghostlab.ui import queue as agenda
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.queue import Agenda
@@ -24,9 +24,10 @@ from ghostlab.ui.sidebar import picker as block_picker
 from ghostlab.ui.sidebar import scores as scoring
 from ghostlab.ui.sidebar import uploads
 from ghostlab.ui.sidebar.sidebar import Sidebar
-from ghostlab.ui.surveys import Surveys
+from ghostlab.ui.tabs.atlas.handlers import Surveys
 from ghostlab.ui.tabs.generate import columns_of, lead_of
-from ghostlab.ui.tabs.share import Share
+from ghostlab.ui.tabs.operator import probing
+from ghostlab.ui.tabs.overview.share import Share
 from ghostlab.ui.tabs.view import Tab, named
 
 

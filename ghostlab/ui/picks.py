@@ -14,7 +14,7 @@ from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.picker import BY_HAND
 from ghostlab.ui.sidebar.sidebar import Sidebar
-from ghostlab.ui.tabs.scores import taken
+from ghostlab.ui.tabs.overview.scores import taken
 
 
 def bind(

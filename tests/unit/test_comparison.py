@@ -10,7 +10,7 @@ import pytest
 from ghostlab.errors import ResultError
 from ghostlab.results.compare import compare, differences, likelihood, same_windows, sides
 from ghostlab.results.statistics import difference, paired
-from ghostlab.ui.tabs.runs import table
+from ghostlab.ui.tabs.compare.runs import table
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit

@@ -17,7 +17,6 @@ from ghostlab.progress import Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import queue as agenda
-from ghostlab.ui.compared import Compared
 from ghostlab.ui.events import Events
 from ghostlab.ui.queue import Agenda
 from ghostlab.ui.service.downloads import Outbox
@@ -25,6 +24,7 @@ from ghostlab.ui.service.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.compare.handlers import Compared
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result

@@ -19,8 +19,8 @@ from ghostlab.results.atlas import Atlas, surveyed
 from ghostlab.settings import Settings
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar.controls import BY_HAND
-from ghostlab.ui.surveys import Surveys
-from ghostlab.ui.tabs import atlas as tab
+from ghostlab.ui.tabs.atlas import view as tab
+from ghostlab.ui.tabs.atlas.handlers import Surveys
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.atlases import make_atlas
 from tests.helpers.fakelab import FakeLab

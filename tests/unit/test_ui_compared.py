@@ -21,13 +21,14 @@ from ghostlab.errors import GhostlabError
 from ghostlab.plots import sentences
 from ghostlab.results.records import Metric
 from ghostlab.settings import Limits, Settings
-from ghostlab.ui import sharing
-from ghostlab.ui.compared import Compared
-from ghostlab.ui.entries import MOST, entries
 from ghostlab.ui.service import handed
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs import compare, runs
+from ghostlab.ui.tabs.compare import runs
+from ghostlab.ui.tabs.compare import view as compare
+from ghostlab.ui.tabs.compare.entries import MOST, entries
+from ghostlab.ui.tabs.compare.handlers import Compared
+from ghostlab.ui.tabs.overview import files as sharing
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result

@@ -27,10 +27,11 @@ from ghostlab.ui.service.service import Service
 from ghostlab.ui.shell import Shell
 from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.sidebar.picker import BY_HAND
-from ghostlab.ui.tabs import TABS, scores
-from ghostlab.ui.tabs import operator as operator_tab
+from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.operator import view as operator_tab
+from ghostlab.ui.tabs.overview import scores
+from ghostlab.ui.tabs.overview.share import without_operators
 from ghostlab.ui.tabs.panels import Choice
-from ghostlab.ui.tabs.share import without_operators
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection

@@ -10,8 +10,9 @@ import pytest
 from ghostlab.jobs.record import JobView
 from ghostlab.results.run import RunResult
 from ghostlab.ui import present
-from ghostlab.ui.tabs import overview, share
 from ghostlab.ui.tabs.generate import columns_of, lead_of
+from ghostlab.ui.tabs.overview import share
+from ghostlab.ui.tabs.overview import view as overview
 from tests.helpers.results import MULTIPLIES, make_result
 
 pytestmark = pytest.mark.unit

@@ -16,10 +16,12 @@ from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui.probing import at_once, swept_parts, swept_ranks
 from ghostlab.ui.service.probe_jobs import queue_probe
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs import operator, ranks, switches
+from ghostlab.ui.tabs import ranks
+from ghostlab.ui.tabs.operator import switches
+from ghostlab.ui.tabs.operator import view as operator
+from ghostlab.ui.tabs.operator.probing import at_once, swept_parts, swept_ranks
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import CHANNELS, make_probe, make_result

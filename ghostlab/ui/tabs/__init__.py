@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from ghostlab.ui.tabs import (
-    atlas,
-    boundary,
-    compare,
-    generate,
-    operator,
-    overview,
-    perplexity,
-    spectrum,
-    tasks,
-)
+from ghostlab.ui.tabs import boundary, generate, perplexity, spectrum, tasks
+from ghostlab.ui.tabs.atlas import view as atlas
+from ghostlab.ui.tabs.compare import view as compare
+from ghostlab.ui.tabs.operator import view as operator
+from ghostlab.ui.tabs.overview import view as overview
 from ghostlab.ui.tabs.view import Build
 
 TABS: dict[str, Build] = {

@@ -14,7 +14,7 @@ from ghostlab.results.probe import FACTORS, Factor
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, shell
-from ghostlab.ui.tabs.switches import best
+from ghostlab.ui.tabs.operator.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _INTRO = (

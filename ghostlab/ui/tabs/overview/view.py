@@ -15,7 +15,7 @@ from ghostlab.plots.figures import likelihood as perplexity
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, present, registry
-from ghostlab.ui.tabs import scores, share
+from ghostlab.ui.tabs.overview import scores, share
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _COLUMNS = {

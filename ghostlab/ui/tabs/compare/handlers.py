@@ -17,12 +17,12 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.results.compare import ORIGINAL, Side, best_first, sides
 from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.entries import MOST, Entry, entries, named, plain, to_store
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.sharing import MAKING, SAVE, link_query
-from ghostlab.ui.tabs.compare import Comparing, compared
-from ghostlab.ui.tabs.runs import listed, table
+from ghostlab.ui.tabs.compare.entries import MOST, Entry, entries, named, plain, to_store
+from ghostlab.ui.tabs.compare.runs import listed, table
+from ghostlab.ui.tabs.compare.view import Comparing, compared
+from ghostlab.ui.tabs.overview.files import MAKING, SAVE, link_query
 
 Row = tuple[str, Side]
 

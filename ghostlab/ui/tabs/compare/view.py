@@ -22,7 +22,7 @@ from ghostlab.plots.figures import pairs
 from ghostlab.plots.sentences import sides
 from ghostlab.results.compare import Difference, Kind, Side, differences
 from ghostlab.ui import explain, present
-from ghostlab.ui.tabs.runs import WIDTHS
+from ghostlab.ui.tabs.compare.runs import WIDTHS
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _LEGEND = (
@@ -81,7 +81,7 @@ class Comparing:
 
 
 def build(_: Page) -> Tab:
-    """Table of runs, choice of two, and everything on them; wired by :mod:`ghostlab.ui.compared`."""
+    """Table of runs, choice of two, and everything on them; wired by :mod:`ghostlab.ui.tabs.compare.handlers`."""
     example = {"id": "", "name": "Example", "query": ""}
     kept = gr.BrowserState([example], storage_key="ghostlab-runs", render=False)
     gr.Markdown(_LEGEND, elem_classes="gl-figure-title")

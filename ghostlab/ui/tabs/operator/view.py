@@ -13,7 +13,8 @@ from ghostlab.plots.style import Role
 from ghostlab.results.operator import Excitement
 from ghostlab.results.records import OperatorReport
 from ghostlab.results.run import RunResult
-from ghostlab.ui.tabs import panels, switches
+from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs.operator import switches
 from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 

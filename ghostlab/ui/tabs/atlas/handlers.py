@@ -17,7 +17,7 @@ from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import Update
 from ghostlab.ui.sidebar.sidebar import Sidebar
-from ghostlab.ui.tabs import atlas as tab
+from ghostlab.ui.tabs.atlas import view as tab
 
 SAVE = """(text) => {
   if (!text) return;

@@ -17,7 +17,7 @@ from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.complaints import told_to_user
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs.share import Share, without_operators
+from ghostlab.ui.tabs.overview.share import Share, without_operators
 
 SAVE = """(file) => {
   if (!file) return;

@@ -1,0 +1,1 @@
+"""The atlas: every block of the model."""

@@ -1,0 +1,1 @@
+"""Operator: what a map does, and switching parts of it off."""

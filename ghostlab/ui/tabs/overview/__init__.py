@@ -1,0 +1,1 @@
+"""Overview: the result at one look, and its files."""
