@@ -5,7 +5,7 @@
     python benchmarks/compare.py shorter              # each cut with one layer fewer dropped
     python benchmarks/compare.py criteria             # every criterion x {drop, ghost, ghost_sink}
 
-One calibration per setting serves every cut and operator; a variant runs only the blocks behind its cut.
+One calibration per setting serves every cut and operator; a variant runs only the blocks after its cut.
 Prints Markdown, and writes it with a JSON of every figure to benchmarks/results/. Rows measured before under
 the same setting stay there unless they are measured anew, so that a table can grow a cut or an operator at
 a time.

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @torch.no_grad()
 def fit_ghost(hf: PreTrainedModel, ids: Tensor, start: int, stop: int, batch: int = 8) -> Tensor:
-    """M = (X'X + 1e-6 I)^-1 X'(Y - X), [C, C], with X and Y the states before and behind layers start:stop.
+    """M = (X'X + 1e-6 I)^-1 X'(Y - X), [C, C], with X and Y the states before and after layers start:stop.
 
     Only for ``stop`` below the number of layers: the last of ``hidden_states`` is taken after the final norm.
     """
-    before, behind = [], []
+    before, after = [], []
     for part in ids.split(batch):
         states = hf(part, output_hidden_states=True, use_cache=False).hidden_states
         before.append(states[start].flatten(0, 1))
-        behind.append(states[stop].flatten(0, 1))
-    x, y = torch.cat(before).double(), torch.cat(behind).double()
+        after.append(states[stop].flatten(0, 1))
+    x, y = torch.cat(before).double(), torch.cat(after).double()
     gram = x.T @ x + 1e-6 * torch.eye(x.shape[1], dtype=x.dtype)
     return torch.linalg.solve(gram, x.T @ (y - x))
 

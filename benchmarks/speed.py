@@ -146,9 +146,9 @@ def scored(calib: Calibration, held_out: Windows, block: str, repeats: int) -> P
     check = [s.perplexity.value for s in score(kept, variants)]
     assert all(abs(a / b - 1) < 1e-3 for a, b in zip(check, perplexities(models, held_out.ids), strict=True))
     body, head = layer_flops(model, 256), head_flops(model)
-    dropped, behind = cut.blocks[0].stop - cut.blocks[0].start, model.depth - cut.blocks[0].stop
+    dropped, after = cut.blocks[0].stop - cut.blocks[0].start, model.depth - cut.blocks[0].stop
     full = len(models) * head + (model.depth + len(variants) * (model.depth - dropped)) * body
-    ours = len(models) * head + (model.depth + len(variants) * behind) * body
+    ours = len(models) * head + (model.depth + len(variants) * after) * body
     return {
         "cut": f"{block} of {model.depth}",
         "recoveries": list(OPERATORS),
@@ -250,7 +250,7 @@ def growth_part(options: argparse.Namespace) -> Part:
 
 def agree(model: Model, windows: Windows, cut: gl.Cut) -> None:
     """Both sides of :func:`fit_part` find the same map where they use the same ridge."""
-    (fitted,) = gl.fit(Calibration(model, windows), cut, "ghost,ridge=abs:1e-6").standins.values()
+    (fitted,) = gl.fit(Calibration(model, windows), cut, "ghost,ridge=abs:1e-6").replacements.values()
     assert fitted.map is not None
     expected = fit_ghost(model.hf, windows.ids, cut.blocks[0].start, cut.blocks[0].stop)
     difference = (fitted.map.matrix() - expected).norm() / expected.norm()
@@ -272,7 +272,7 @@ def forward(hf: Any, ids: Tensor) -> None:
 
 
 def decoded(hf: Any, ids: Tensor) -> None:
-    """Greedy tokens behind a prompt of eight."""
+    """Greedy tokens after a prompt of eight."""
     length = {"max_new_tokens": DECODED, "min_new_tokens": DECODED}
     hf.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, **length)
 

@@ -44,8 +44,8 @@ def markdown(found: gl.ZeroShot) -> str:
     lines = [
         f"{found.model}; accuracy (acc) in % and its standard error, no examples in the prompt, first "
         f"{found.limit} questions of each installed validation set, lm_eval {found.versions['lm_eval']}. "
-        "Behind the stroke acc_norm where a task has it; *retained* is the mean over tasks of the ratio to "
-        "the original, with acc and, behind the stroke, with acc_norm, [95 % bootstrap]. * differs from the "
+        "After the stroke acc_norm where a task has it; *retained* is the mean over tasks of the ratio to "
+        "the original, with acc and, after the stroke, with acc_norm, [95 % bootstrap]. * differs from the "
         f"original with p < {SURE} (McNemar).",
         "",
         f"| {' | '.join([*head, 'retained'])} |",

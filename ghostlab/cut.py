@@ -17,7 +17,7 @@ _PART = re.compile(r"([0-9]{1,6})(?:\s*:\s*([0-9]{1,6}))?")
 
 @dataclass(frozen=True, order=True)
 class Block:
-    """Layers ``start .. stop-1``; the stand-in maps what ``start`` received to what ``stop`` receives."""
+    """Layers ``start .. stop-1``; the replacement maps what ``start`` received to what ``stop`` receives."""
 
     start: int
     stop: int
@@ -102,7 +102,7 @@ class Cut:
                 f"It has {depth} layers, 0 to {depth - 1}; the last one is {depth - 1}:{depth}.",
             )
         if len(self.dropped) == depth:
-            raise CutError(f"This drops all {depth} layers.", "Leave at least one layer standing.")
+            raise CutError(f"This drops all {depth} layers.", "Leave at least one layer replacementg.")
 
     @classmethod
     def of_layers(cls, layers: Iterable[int]) -> Cut:

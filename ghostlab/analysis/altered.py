@@ -24,14 +24,14 @@ class _Form:
     diagonal: Tensor | None = None
 
 
-def needs_moments(standin: AffineMap, how: Alteration) -> bool:
+def needs_moments(replacement: AffineMap, how: Alteration) -> bool:
     """Whether :func:`alter` needs moments: for a reduced rank, and to refit a bias to a changed M."""
     changed = how.part != "whole" or how.rank is not None
     by_data = how.rank is not None and how.factor == "reduced_rank"
-    return by_data or (changed and standin.bias is not None)
+    return by_data or (changed and replacement.bias is not None)
 
 
-def alter(standin: AffineMap, how: Alteration, seen: Moments | None = None) -> AffineMap:
+def alter(replacement: AffineMap, how: Alteration, seen: Moments | None = None) -> AffineMap:
     """x -> x + alpha (x M' + b'), with M' the part and rank of M that ``how`` names.
 
     b' is the best bias for M' on the fitted tokens, b + mean(x) (M - M'), so that a changed part or rank does
@@ -39,13 +39,13 @@ def alter(standin: AffineMap, how: Alteration, seen: Moments | None = None) -> A
     scaled by alpha, so that alpha = 0 is plain dropping.
 
     Args:
-        standin: The fitted map.
+        replacement: The fitted map.
         how: What to keep of it.
         seen: Moments that it was fitted on, where :func:`needs_moments` says so.
     """
-    form, bias = _Form(standin.dense, _factors(standin), standin.diagonal), standin.bias
+    form, bias = _Form(replacement.dense, _factors(replacement), replacement.diagonal), replacement.bias
     if how.part != "whole" or how.rank is not None:
-        matrix = standin.matrix()
+        matrix = replacement.matrix()
         form, kept = _reformed(matrix, how, seen, bias is not None)
         if bias is not None:
             assert seen is not None
@@ -56,12 +56,12 @@ def alter(standin: AffineMap, how: Alteration, seen: Moments | None = None) -> A
         factors=None if form.factors is None else (form.factors[0] * scaled, form.factors[1]),
         diagonal=_times(form.diagonal, scaled),
         bias=_times(bias, scaled),
-        first=_times(standin.first, scaled),
+        first=_times(replacement.first, scaled),
     )
 
 
-def _factors(standin: AffineMap) -> Factors | None:
-    return None if standin.down is None or standin.up is None else (standin.down, standin.up)
+def _factors(replacement: AffineMap) -> Factors | None:
+    return None if replacement.down is None or replacement.up is None else (replacement.down, replacement.up)
 
 
 def _times(tensor: Tensor | None, scale: float) -> Tensor | None:

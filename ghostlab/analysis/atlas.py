@@ -37,7 +37,7 @@ class Survey:
 
 
 def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILENT) -> Survey:
-    """Figures of every block whose length is among ``lengths``; see :class:`~ghostlab.results.atlas.AtlasBlock`.
+    """Figures of every block of so many layers; see :class:`~ghostlab.results.atlas.AtlasBlock`.
 
     Maps are fitted on all folds but the last, errors taken on the last; each family's ridge is the best of
     :data:`~ghostlab.calibration.solve.RELATIVE_RIDGES` there. The best block of each length is then run on
@@ -72,7 +72,7 @@ def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILE
             entry, split = start.block(length, cosine, angle)
             entries.append(entry)
             if length not in best or entry.ghost_sink < best[length][0]:
-                found = start.standin(entry.stop, split)
+                found = start.replacement(entry.stop, split)
                 best[length] = (entry.ghost_sink, Block(entry.start, entry.stop), found)
     sample = calib.some(KL_WINDOWS, fold=calib.folds - 1)
     maps = {block: fitted for _, block, fitted in best.values()}
@@ -143,7 +143,7 @@ class _Start:
         )
         return entry, split
 
-    def standin(self, stop: int, split: _SplitMap) -> AffineMap:
+    def replacement(self, stop: int, split: _SplitMap) -> AffineMap:
         """The map of the block up to ``stop``, with the mean change of first tokens for those."""
         matrix = self.affine.map(split.projected, split.candidate)
         bias = self._step(stop) - self.mean[self.start] @ matrix

@@ -1,4 +1,4 @@
-"""What is left of the gap at a boundary once a stand-in has done its work, measured token by token."""
+"""What is left of the gap at a boundary once a replacement has done its work, measured token by token."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ghostlab.results.records import BoundaryReport
 
 
 class BoundaryErrors:
-    """Errors of one stand-in at the end of one block, accumulated over batches of held-out windows."""
+    """Errors of one replacement at the end of one block, accumulated over batches of held-out windows."""
 
     def __init__(self) -> None:
         self._tokens: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         self._channels: Tensor | None = None
 
     @torch.no_grad()
-    def add(self, before: Tensor, behind: Tensor, recovered: Tensor) -> None:
-        """Take in states [B, T, C]: the original's before and behind the block, and the stand-in's."""
-        target = exact(behind)
+    def add(self, before: Tensor, after: Tensor, recovered: Tensor) -> None:
+        """Take in states [B, T, C]: the original's before and after the block, and the replacement's."""
+        target = exact(after)
         missed = (exact(recovered) - target).square()
         gap = (target - exact(before)).square()
         self._tokens.append(
@@ -28,7 +28,7 @@ class BoundaryErrors:
                 missed.sum(-1).cpu(),
                 gap.sum(-1).cpu(),
                 target.square().sum(-1).cpu(),
-                massive_tokens(before, behind).cpu(),
+                massive_tokens(before, after).cpu(),
             )
         )
         channels = torch.stack([missed.sum((0, 1)), gap.sum((0, 1))]).cpu()

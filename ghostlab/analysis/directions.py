@@ -25,7 +25,7 @@ PASSES = 8
 
 
 def top_directions(
-    standin: AffineMap,
+    replacement: AffineMap,
     train: Moments,
     sample: TokenSample | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -33,11 +33,11 @@ def top_directions(
     """The directions along which the map moves calibration tokens most; none for a map without M.
 
     Args:
-        standin: The map.
+        replacement: The map.
         train: Moments of the tokens it was fitted on.
         sample, tokenizer: Tokens among which the most excited are looked for, and how to read them.
     """
-    matrix = standin.matrix().cpu()
+    matrix = replacement.matrix().cpu()
     gram = train.gram.cpu()
     gain = matrix.T @ gram @ matrix
     whole = float(gain.trace())

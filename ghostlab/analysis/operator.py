@@ -23,7 +23,7 @@ MAP_SIZE = 64
 
 def describe(
     block: Block,
-    standin: AffineMap,
+    replacement: AffineMap,
     train: Moments,
     held_out: Moments,
     *,
@@ -31,18 +31,18 @@ def describe(
     sample: TokenSample | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> OperatorReport:
-    """Decompose the map of ``standin``.
+    """Decompose the map of ``replacement``.
 
     Args:
         block: The block it stands in for.
-        standin: The fitted map.
+        replacement: The fitted map.
         train, held_out: Moments of calibration and held-out tokens at the block.
         ridge: Ridge of the fit, relative to the mean diagonal of G.
         sample: Held-out tokens to look at one by one; without them there is no plane and no token is named.
         tokenizer: Reads them.
     """
-    matrix = standin.matrix().to(train.gram.device)
-    bias = None if standin.bias is None else standin.bias.double().to(matrix.device)
+    matrix = replacement.matrix().to(train.gram.device)
+    bias = None if replacement.bias is None else replacement.bias.double().to(matrix.device)
     seen = train if bias is None else train.centred()
     added = ridge * float(seen.gram.trace()) / seen.width
     symmetric, antisymmetric = split(matrix)
@@ -64,8 +64,8 @@ def describe(
         truncated_svd=curve,
         reduced_rank=best_curve,
         bias_norm=0.0 if bias is None else float(bias.norm()),
-        directions=top_directions(standin, train, sample, tokenizer),
-        plane=None if sample is None else state_plane(sample, standin),
+        directions=top_directions(replacement, train, sample, tokenizer),
+        plane=None if sample is None else state_plane(sample, replacement),
         notes=[_WIDE_NOTE] if wide else [],
     )
 

@@ -18,17 +18,17 @@ Array = npt.NDArray[np.float64]
 
 
 @torch.no_grad()
-def state_plane(sample: TokenSample, standin: AffineMap) -> StatePlane | None:
-    """States before and behind the block and recovered; ``None`` with fewer than three ordinary tokens.
+def state_plane(sample: TokenSample, replacement: AffineMap) -> StatePlane | None:
+    """States before and after the block and recovered; ``None`` with fewer than three ordinary tokens.
 
     Args:
         sample: Held-out tokens with their states.
-        standin: The map.
+        replacement: The map.
     """
     ordinary = ~sample.massive
     if int(ordinary.sum()) < 3:
         return None
-    states = [sample.before, sample.behind, _recovered(sample, standin)]
+    states = [sample.before, sample.after, _recovered(sample, replacement)]
     fitted = PCA(n_components=2, random_state=0)
     fitted.fit(torch.cat([state[ordinary] for state in states[:2]]).double().numpy())
     first, second = fitted.explained_variance_ratio_
@@ -39,9 +39,9 @@ def state_plane(sample: TokenSample, standin: AffineMap) -> StatePlane | None:
     )
 
 
-def _recovered(sample: TokenSample, standin: AffineMap) -> Tensor:
+def _recovered(sample: TokenSample, replacement: AffineMap) -> Tensor:
     """What the map makes of the states before the block, [N, C]."""
-    own = standin.twin().cpu()
+    own = replacement.twin().cpu()
     recovered: Tensor = own(sample.before[:, None], sample.first[:, None])
     return recovered[:, 0]
 

@@ -17,7 +17,7 @@ CONTEXT = 3
 
 
 class TokenSample:
-    """States of some tokens before and behind one block.
+    """States of some tokens before and after one block.
 
     Args:
         ids: Token ids of all windows, [W, T].
@@ -27,20 +27,20 @@ class TokenSample:
         self.ids = ids.cpu()
         self._per_window = -(-MOST_TOKENS // len(ids))
         self._before: list[Tensor] = []
-        self._behind: list[Tensor] = []
+        self._after: list[Tensor] = []
         self._massive: list[Tensor] = []
         self._places: list[Tensor] = []
 
-    def add(self, rows: slice, before: Tensor, behind: Tensor) -> None:
+    def add(self, rows: slice, before: Tensor, after: Tensor) -> None:
         """Take in the states [B, T, C] of windows ``rows``; the same tokens whatever the batches are."""
-        massive = massive_tokens(before, behind)
+        massive = massive_tokens(before, after)
         take = massive.clone()
         for index, row in enumerate(range(rows.start, rows.start + len(before))):
             order = torch.randperm(before.shape[1], generator=torch.Generator().manual_seed(row))
             take[index, order[: self._per_window].to(take.device)] = True
         window, position = take.nonzero(as_tuple=True)
         self._before.append(before[window, position].float().cpu())
-        self._behind.append(behind[window, position].float().cpu())
+        self._after.append(after[window, position].float().cpu())
         self._massive.append(massive[window, position].cpu())
         self._places.append(torch.stack([window.cpu() + rows.start, position.cpu()], dim=1))
 
@@ -50,9 +50,9 @@ class TokenSample:
         return torch.cat(self._before)
 
     @cached_property
-    def behind(self) -> Tensor:
-        """States behind the block, [N, C], float32."""
-        return torch.cat(self._behind)
+    def after(self) -> Tensor:
+        """States after the block, [N, C], float32."""
+        return torch.cat(self._after)
 
     @cached_property
     def massive(self) -> Tensor:

@@ -1,6 +1,6 @@
 """Second moments of the state before a block and of the change that the block makes, in float64.
 
-With X [N, C] the states before a block, D = Y - X the change, and Y the states behind it, everything that is
+With X [N, C] the states before a block, D = Y - X the change, and Y the states after it, everything that is
 fitted follows from G = X'X, R = X'D, the sums of X and D, the squares of D per channel, and N. Moments add up
 over batches and folds and subtract again, so that leaving a fold out costs one subtraction.
 """
@@ -18,7 +18,7 @@ from ghostlab.cut import Block
 from ghostlab.model.device import exact_device
 
 MASSIVE = 10.0
-"""A token is massive when its norm exceeds this many times the median of its window, before or behind the
+"""A token is massive when its norm exceeds this many times the median of its window, before or after the
 block. (Massive activations, arXiv 2402.17762: few tokens, often the first, hold most of ||X||^2.)"""
 
 
@@ -175,12 +175,12 @@ class BlockMoments:
         """Moments before any batch was seen; on the CPU if ``device`` has no float64 (Apple MPS)."""
         return cls(block, [Moments.zeros(width, exact_device(device)) for _ in range(folds)], weighting)
 
-    def add(self, before: Tensor, behind: Tensor, fold: Tensor) -> None:
-        """Take in the states [B, T, C] before and behind the block of windows that belong to ``fold`` [B]."""
+    def add(self, before: Tensor, after: Tensor, fold: Tensor) -> None:
+        """Take in the states [B, T, C] before and after the block of windows that belong to ``fold`` [B]."""
         device = self.ordinary[0].x.device
-        before, behind = before.to(device), behind.to(device)
-        change = behind - before
-        special = massive_tokens(before, behind)
+        before, after = before.to(device), after.to(device)
+        change = after - before
+        special = massive_tokens(before, after)
         special[:, 0] = True
         for index in sorted(set(fold.tolist())):
             rows = (fold == index).to(special.device)
@@ -234,10 +234,10 @@ def total(parts: Iterable[Moments]) -> Moments:
     return first
 
 
-def massive_tokens(before: Tensor, behind: Tensor) -> Tensor:
+def massive_tokens(before: Tensor, after: Tensor) -> Tensor:
     """Which tokens [B, T] carry massive activations in either state [B, T, C]; see :data:`MASSIVE`."""
     massive = torch.zeros(before.shape[:2], dtype=torch.bool, device=before.device)
-    for state in (before, behind):
+    for state in (before, after):
         norm = torch.linalg.vector_norm(state.float(), dim=-1)
         massive |= norm > MASSIVE * norm.median(dim=1, keepdim=True).values
     return massive

@@ -58,13 +58,13 @@ def evaluate_command(
 
 
 def show(found: ZeroShot) -> None:
-    """Print accuracies (acc, and acc_norm behind a stroke) by variant and task, then what was left out."""
+    """Print accuracies (acc, and acc_norm after a stroke) by variant and task, then what was left out."""
     guessed = found.guessed()
     head = ["variant", *(task.name for task in found.tasks), "mean", "retained"]
     head += [f"without {', '.join(guessed)}"] * bool(guessed)
     rows = [_row(found, variant) for variant in found.variants]
     title = (
-        f"{found.model}: accuracy in % and its standard error; behind the stroke the length-normalised one. "
+        f"{found.model}: accuracy in % and its standard error; after the stroke the length-normalised one. "
         f"* differs from {found.variants[0]} with p < {SURE} (McNemar)"
     )
     print_table(head, rows, title, numbers=True)

@@ -40,7 +40,7 @@ def run_command() -> Callable[..., None]:
     """The function behind ``ghostlab run``: its flags are RunConfig's fields, ``--config`` and ``--out``."""
 
     def run(out: Path | None, config: Path | None, **flags: Any) -> None:
-        """Cut a model, fit the stand-ins, and measure what was lost and what came back."""
+        """Cut a model, fit the replacements, and measure what was lost and what came back."""
         run_to_folder(build_config(config, flags), out, Settings.from_env())
 
     own = [

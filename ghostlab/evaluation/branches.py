@@ -144,7 +144,7 @@ def _score(original: Model, variants: Sequence[Model], batch: Sequence[_Tree]) -
 
 
 def _padded(sequences: Sequence[Sequence[int]]) -> Tensor:
-    """Token ids [rows, longest]; behind the shorter ones comes token 0, which nothing before it sees."""
+    """Token ids [rows, longest]; after the shorter ones comes token 0, which nothing before it sees."""
     longest = max(map(len, sequences))
     return torch.tensor([[*tokens, *[0] * (longest - len(tokens))] for tokens in sequences]).long()
 

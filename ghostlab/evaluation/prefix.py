@@ -1,7 +1,7 @@
 """The prompt is read once: variants take over the keys and values of all blocks before their first change.
 
 A variant equals the original up to :attr:`~ghostlab.model.model.Model.first_change`, and so do its keys and
-values. What is left of its prompt, the blocks behind that boundary, is run from the original's state there.
+values. What is left of its prompt, the blocks after that boundary, is run from the original's state there.
 """
 
 from __future__ import annotations

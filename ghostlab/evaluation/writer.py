@@ -145,7 +145,7 @@ def _one_by_one(
 class _Spelling:
     """Tokens as text, piece by piece.
 
-    They are decoded behind the prompt's last token: some tokenizers drop the space before a first word.
+    They are decoded after the prompt's last token: some tokenizers drop the space before a first word.
     """
 
     def __init__(self, model: Model, prompt: Tensor) -> None:

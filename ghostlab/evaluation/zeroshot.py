@@ -31,12 +31,12 @@ def evaluate(
     """Let models answer zero-shot tasks.
 
     Variants that were cut from one model of the mapping are read together with it: each context once, and of
-    each variant only what lies behind its first change.
+    each variant only what lies after its first change.
 
     Args:
         variants: Models by name; the first is what the others are compared with. A single model is called
             ``original``.
-        tasks: Names of tasks or of suites (:data:`ghostlab.results.zeroshot.SUITES`), as a list or with commas.
+        tasks: Names of tasks or suites (:data:`ghostlab.results.zeroshot.SUITES`), a list or with commas.
         limit: Ask only the first so many documents of each task.
         hub: Fetch all data from the hub, in the papers' splits, instead of the installed data.
         progress: Told how far it is; a stop is obeyed between batches.

@@ -93,7 +93,7 @@ def _equal(state: Tensor, other: Tensor) -> bool:
     return float((state - other).norm()) <= _SAME * float(state.norm())
 
 
-# -- a shift behind the layer before the block -----------------------------------------------------------
+# -- a shift after the layer before the block -----------------------------------------------------------
 
 
 def bias_reason(variant: Variant) -> str | None:

@@ -58,7 +58,7 @@ def _what(variant: Variant, run: RecoveryRun | None) -> str:
         return "The model as it was loaded."
     blocks = f"{len(variant.kept)} of {variant.full_depth} layers of {variant.name} are left"
     note = f" ({variant.note})" if variant.note else ""
-    if not variant.standins:
+    if not variant.replacements:
         return f"{blocks}{note}; nothing stands in for the others."
     by = "an operator" if run is None else f"`{run.label or run.method}`"
     return f"{blocks}{note}; {by}, fitted in closed form by Ghostlab, stands in for the others."
@@ -66,7 +66,7 @@ def _what(variant: Variant, run: RecoveryRun | None) -> str:
 
 def _load(variant: Variant, *, stock: bool) -> str:
     lines = ["## Use", "", "```python", "from transformers import AutoModelForCausalLM, AutoTokenizer", ""]
-    ordinary = stock or not any(standin.map for standin in variant.standins.values())
+    ordinary = stock or not any(replacement.map for replacement in variant.replacements.values())
     more = "" if ordinary else ", trust_remote_code=True"
     lines += [f"model = AutoModelForCausalLM.from_pretrained(folder{more})"]
     lines += ["tokenizer = AutoTokenizer.from_pretrained(folder)", "```", ""]

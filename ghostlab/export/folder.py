@@ -24,7 +24,7 @@ from ghostlab.export import modeling_ghostlab
 from ghostlab.export.card import model_card
 from ghostlab.export.checkpoint import SHARD, whole_folder, write_checkpoint
 from ghostlab.export.stock import plain, stock_model
-from ghostlab.model.replacement import AffineMap, StandIn, check_numbers
+from ghostlab.model.replacement import AffineMap, Replacement, check_numbers
 from ghostlab.model.surgery import place_of
 from ghostlab.storage import file_sha256
 
@@ -42,19 +42,21 @@ _WEIGHT = "weight:"
 _AUTO_CLASS = "modeling_ghostlab.GhostForCausalLM"
 
 
-def pack(standins: Mapping[Block, StandIn], prefix: str = "") -> dict[str, Tensor]:
-    """Stand-ins as one flat dictionary of tensors: ``<prefix>20:25/dense`` and so on."""
+def pack(replacements: Mapping[Block, Replacement], prefix: str = "") -> dict[str, Tensor]:
+    """Replacements as one flat dictionary of tensors: ``<prefix>20:25/dense`` and so on."""
     packed: dict[str, Tensor] = {}
-    for block, standin in standins.items():
-        parts = {} if standin.map is None else standin.map.tensors()
-        if standin.layer is not None:
-            parts["layer"] = torch.tensor(standin.layer)
-        parts |= {f"{_WEIGHT}{path}": value.detach().cpu().clone() for path, value in standin.weights.items()}
+    for block, replacement in replacements.items():
+        parts = {} if replacement.map is None else replacement.map.tensors()
+        if replacement.layer is not None:
+            parts["layer"] = torch.tensor(replacement.layer)
+        parts |= {
+            f"{_WEIGHT}{path}": value.detach().cpu().clone() for path, value in replacement.weights.items()
+        }
         packed |= {f"{prefix}{block}/{name}": tensor for name, tensor in parts.items()}
     return packed
 
 
-def unpack(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[Block, StandIn]:
+def unpack(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[Block, Replacement]:
     """Read what :func:`pack` wrote; names without ``prefix`` are left alone.
 
     Raises:
@@ -70,15 +72,15 @@ def unpack(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[Block, Stand
         except (CutError, ValueError) as error:
             raise ResultError(f"'{key}' is no operator of a block.") from error
         groups.setdefault(block, {})[name] = tensor
-    return {block: _standin(block, group) for block, group in groups.items()}
+    return {block: _replacement(block, group) for block, group in groups.items()}
 
 
-def _standin(block: Block, parts: dict[str, Tensor]) -> StandIn:
+def _replacement(block: Block, parts: dict[str, Tensor]) -> Replacement:
     weights = {k.removeprefix(_WEIGHT): t for k, t in parts.items() if k.startswith(_WEIGHT)}
     check_numbers(weights)
     maps = {k: t for k, t in parts.items() if not k.startswith(_WEIGHT) and k != "layer"}
     layer = _layer(block, parts["layer"]) if "layer" in parts else None
-    return StandIn(AffineMap.from_tensors(maps) if maps else None, layer, weights)
+    return Replacement(AffineMap.from_tensors(maps) if maps else None, layer, weights)
 
 
 def _layer(block: Block, stored: Tensor) -> int:
@@ -105,7 +107,7 @@ def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHA
     """
     hf = plain(model.hf)
     # rewritten weights are in the checkpoint; only the maps need a place of their own
-    bare = {block: replace(standin, weights={}) for block, standin in model.standins.items()}
+    bare = {block: replace(replacement, weights={}) for block, replacement in model.replacements.items()}
     manifest = _manifest(model)
     with whole_folder(folder) as partial:
         if bare:
@@ -147,7 +149,7 @@ def _manifest(model: Variant) -> dict[str, Any]:
         "note": model.note,
         "full_depth": model.full_depth,
         "cut": "" if model.cut is None else str(model.cut),
-        "operators": [str(block) for block in model.standins],
+        "operators": [str(block) for block in model.replacements],
         "operators_sha256": "",
         "stack": model.decoder.layout.stack,
         "places": places(model),
@@ -156,12 +158,12 @@ def _manifest(model: Variant) -> dict[str, Any]:
 
 def places(model: Variant) -> dict[str, dict[str, Any]]:
     """The maps of ``model`` by block, for code that knows no families: where they are, and their parts."""
-    return {str(block): _place(model, block, s.map) for block, s in model.standins.items() if s.map}
+    return {str(block): _place(model, block, s.map) for block, s in model.replacements.items() if s.map}
 
 
-def _place(model: Variant, block: Block, standin_map: AffineMap) -> dict[str, Any]:
+def _place(model: Variant, block: Block, replacement_map: AffineMap) -> dict[str, Any]:
     """The module that a map belongs to, whether it works beside it, and what it is made of."""
-    index, beside = place_of(block, model.standins[block], model.kept)
+    index, beside = place_of(block, model.replacements[block], model.kept)
     layout = model.decoder.layout
     host = f"{layout.blocks}.{index}" if index < model.decoder.depth else layout.tail[0]
-    return {"host": host, "beside": beside, "parts": sorted(standin_map.tensors())}
+    return {"host": host, "beside": beside, "parts": sorted(replacement_map.tensors())}

@@ -1,7 +1,7 @@
-"""A factor of the residual stream, taken over by the layers behind it; see :mod:`.stock`.
+"""A factor of the residual stream, taken over by the layers after it; see :mod:`.stock`.
 
-Say the stream behind a block is a x. Every layer reads it through a norm, which undoes a factor up to its
-epsilon, and adds to it. So the stream may as well stay x, if the layers behind add 1/a of what they added;
+Say the stream after a block is a x. Every layer reads it through a norm, which undoes a factor up to its
+epsilon, and adds to it. So the stream may as well stay x, if the layers after add 1/a of what they added;
 the final norm keeps the factor from the head. Nothing else changes, not even the embeddings.
 """
 
@@ -46,14 +46,14 @@ def factor_of(fitted: AffineMap) -> float | None:
 
 
 def rescale_reason(variant: Variant, factor: float) -> str | None:
-    """Why the layers behind a block cannot take over ``factor``; ``None`` if they can.
+    """Why the layers after a block cannot take over ``factor``; ``None`` if they can.
 
     Whether norms notice its absence is another question: see :func:`noticed`.
     """
     if not 0 < factor < inf:
         return (
             f"The factor {factor:.3g} is not positive: norms keep the sign of a state, and of zero they keep "
-            "nothing, so that no layer behind the block could make up for it."
+            "nothing, so that no layer after the block could make up for it."
         )
     config = variant.hf.config
     if getattr(config, "apply_residual_connection_post_layernorm", False):
@@ -93,7 +93,7 @@ def noticed(variant: Variant, hf: PreTrainedModel) -> str | None:
     if difference <= max(_SAME, 4 * torch.finfo(variant.hf.dtype).eps):
         return None
     return (
-        "The epsilon of the norms behind the block is not small beside its states: without the factor the "
+        "The epsilon of the norms after the block is not small beside its states: without the factor the "
         f"logits differ by {difference:.1e} of their norm, and above {_SAME:.0e} that is not the same model."
     )
 

@@ -14,7 +14,7 @@ from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.export.folder import MANIFEST, OPERATORS, SCHEMA, places, unpack
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 from ghostlab.model.surgery import attach, kept_blocks
 from ghostlab.storage import file_sha256
 
@@ -27,19 +27,19 @@ def restore(model: Model, folder: Path) -> Model:
     """
     manifest = _read_manifest(folder)
     cut = _read_cut(manifest["cut"])
-    standins: dict[Block, StandIn] = {}
+    replacements: dict[Block, Replacement] = {}
     if manifest["operators"] or (folder / OPERATORS).exists():
-        standins = _read_operators(folder / OPERATORS, manifest["operators_sha256"])
-    _check_fit(model, cut, standins, manifest)
+        replacements = _read_operators(folder / OPERATORS, manifest["operators_sha256"])
+    _check_fit(model, cut, replacements, manifest)
     if cut is not None:
-        attach(model.hf, kept_blocks(manifest["full_depth"], cut, standins), standins)
+        attach(model.hf, kept_blocks(manifest["full_depth"], cut, replacements), replacements)
     restored = Model(
         model.hf,
         model.tokenizer,
         name=manifest["name"],
         note=manifest["note"],
         cut=cut,
-        standins=standins,
+        replacements=replacements,
         full_depth=manifest["full_depth"],
     )
     if manifest["places"] != places(restored):  # which the loader of plain Transformers goes by
@@ -59,7 +59,7 @@ def _read_cut(text: str) -> Cut | None:
         ) from error
 
 
-def _read_operators(path: Path, saved: str) -> dict[Block, StandIn]:
+def _read_operators(path: Path, saved: str) -> dict[Block, Replacement]:
     try:
         if file_sha256(path) != saved:
             raise ResultError(f"'{path}' is not the file that was saved with this model.", "Save it again.")
@@ -83,13 +83,16 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _check_fit(
-    model: Model, cut: Cut | None, standins: Mapping[Block, StandIn], manifest: dict[str, Any]
+    model: Model, cut: Cut | None, replacements: Mapping[Block, Replacement], manifest: dict[str, Any]
 ) -> None:
     blocks = set() if cut is None else set(cut.blocks)
-    if sorted(map(str, standins)) != sorted(map(str, manifest["operators"])) or not set(standins) <= blocks:
+    if (
+        sorted(map(str, replacements)) != sorted(map(str, manifest["operators"]))
+        or not set(replacements) <= blocks
+    ):
         raise ResultError("The operators are not those of the manifest.", "Save the model again.")
     depth = manifest["full_depth"]
-    kept = depth if cut is None else len(kept_blocks(depth, cut, standins))
-    widths = {standin.map.width for standin in standins.values() if standin.map is not None}
+    kept = depth if cut is None else len(kept_blocks(depth, cut, replacements))
+    widths = {replacement.map.width for replacement in replacements.values() if replacement.map is not None}
     if kept != model.depth or not widths <= {model.width}:
         raise ResultError("The operators do not fit this model.", "Save the model again.")

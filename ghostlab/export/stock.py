@@ -3,7 +3,7 @@
 A decoder layer adds to the residual stream; no weight ever multiplies the stream itself. A map x + x M + b
 therefore has a place in the weights only
 
-- behind the token embeddings, if the block is the first: E becomes E + E M + b (the head is untied);
+- after the token embeddings, if the block is the first: E becomes E + E M + b (the head is untied);
 - as a bias of what the layer before the block writes last, if M = 0 and the family has (or its config can
   switch on) a bias there;
 - in all later layers, if it is one factor: x -> a x + b. Norms undo a factor up to their epsilon, so that
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from ghostlab.cut import Block
-    from ghostlab.model.replacement import StandIn
+    from ghostlab.model.replacement import Replacement
     from ghostlab.model.variant import Variant
 
 FIRST = (
@@ -36,7 +36,7 @@ FIRST_OF_LAYER = (
 )
 BESIDE = "A map beside the kept layer multiplies the residual stream, which no weight of a layer does."
 MATRIX = (
-    "The map multiplies the residual stream, which skip connections carry past every weight behind the "
+    "The map multiplies the residual stream, which skip connections carry past every weight after the "
     "embeddings."
 )
 
@@ -55,7 +55,7 @@ def stock_reason(variant: Variant) -> str | None:
 
 def kind_reason(variant: Variant) -> str | None:
     """As :func:`stock_reason`, as far as the kind of the maps and the family tell without a measurement."""
-    reasons = (_reason(variant, block, standin) for block, standin in variant.standins.items())
+    reasons = (_reason(variant, block, replacement) for block, replacement in variant.replacements.items())
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -81,14 +81,14 @@ def plain(hf: PreTrainedModel) -> PreTrainedModel:
     return twin
 
 
-def _reason(variant: Variant, block: Block, standin: StandIn) -> str | None:
-    fitted = standin.map
+def _reason(variant: Variant, block: Block, replacement: Replacement) -> str | None:
+    fitted = replacement.map
     if fitted is None:
         return None
-    if standin.keeps(block) and (_moves(fitted) or fitted.bias is not None):
+    if replacement.keeps(block) and (_moves(fitted) or fitted.bias is not None):
         return BESIDE
     if fitted.first is not None:
-        return FIRST_OF_LAYER if standin.keeps(block) else FIRST
+        return FIRST_OF_LAYER if replacement.keeps(block) else FIRST
     before, factor = _parts(variant, block, fitted)
     reason = None if factor == 1 else rescale_reason(variant, factor)
     if reason is not None or before is None:
@@ -99,7 +99,7 @@ def _reason(variant: Variant, block: Block, standin: StandIn) -> str | None:
 
 
 def _parts(variant: Variant, block: Block, fitted: AffineMap) -> tuple[AffineMap | None, float]:
-    """What of a map goes into the weights before its block, and the factor for the layers behind it."""
+    """What of a map goes into the weights before its block, and the factor for the layers after it."""
     factor = factor_of(fitted)
     if factor is None or (block.start == 0 and embeddings_reason(variant, shift_only=False) is None):
         return (fitted if _moves(fitted) or fitted.bias is not None else None), 1.0
@@ -109,10 +109,10 @@ def _parts(variant: Variant, block: Block, fitted: AffineMap) -> tuple[AffineMap
 def _absorb(variant: Variant, hf: PreTrainedModel) -> str | None:
     """Change the weights of ``hf``; returns why its logits are not the variant's, if they are not."""
     factors = {}
-    for block, standin in variant.standins.items():
-        if standin.map is not None:
-            before, factor = _parts(variant, block, standin.map)
-            factors[place_of(block, standin, variant.kept)[0]] = factor
+    for block, replacement in variant.replacements.items():
+        if replacement.map is not None:
+            before, factor = _parts(variant, block, replacement.map)
+            factors[place_of(block, replacement, variant.kept)[0]] = factor
             _absorb_before(variant, hf, block, before)
     if all(factor == 1 for factor in factors.values()):
         return None

@@ -13,7 +13,7 @@ from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.export.card import model_card
 from ghostlab.export.mergekit import write_recipe
 from ghostlab.export.stock import stock_reason
-from ghostlab.lab.run import standins_of
+from ghostlab.lab.run import replacements_of
 from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
@@ -102,7 +102,7 @@ def _is_drop(run: RecoveryRun | None) -> bool:
 
 def _variant(bench: Workbench, result: RunResult, run: RecoveryRun | None, progress: Progress) -> Model:
     cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
-    standins = {} if run is None else standins_of(result, run)
+    replacements = {} if run is None else replacements_of(result, run)
     model = bench.model(result.config, progress)
     then, now = result.model, (model.family, model.depth, model.width)
     if now != (then.family, then.layers, then.hidden_size):
@@ -111,4 +111,4 @@ def _variant(bench: Workbench, result: RunResult, run: RecoveryRun | None, progr
             f"({model.family}) instead of {then.layers} of width {then.hidden_size} ({then.family}).",
             "Run the configuration again.",
         )
-    return model.without(cut, standins)
+    return model.without(cut, replacements)

@@ -215,7 +215,7 @@ class Lab:
             fits = fit_all(config, calib, cut, progress.part(0.55, 0.62))
         pruned = apply(model, cut)
         variants = {"original": model, "pruned": pruned}
-        variants |= {f.label: apply(model, cut, f) if f.standins else pruned for f in fits}
+        variants |= {f.label: apply(model, cut, f) if f.replacements else pruned for f in fits}
         with timed(clock, "evaluate"):
             measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
         with timed(clock, "analyse"):
@@ -233,7 +233,7 @@ class Lab:
             selection=selection,
             warnings=assembly.warnings(model, held_out.windows),
             created=assembly.now(),
-            operators={name: t for f in fits for name, t in pack(f.standins, f"{f.label}/").items()},
+            operators={name: t for f in fits for name, t in pack(f.replacements, f"{f.label}/").items()},
         )
         return result, variants
 

@@ -66,7 +66,7 @@ def measure(
     seen = {f.data[block].view: f.data[block] for f in fits for block in f.maps}
     moments = {view: _empty(data) for view, data in seen.items()}
     samples = {block: TokenSample(held_out.windows.ids) for block in cut}
-    # each stand-in alone, on the original's states: what it makes of one block is not to depend on others
+    # each replacement alone, on the original's states: what it makes of one block is not to depend on others
     alone = [{block: _alone(model, f, block) for block in cut} for f in fits]
     edges = {edge for block in cut for edge in (block.start, block.stop)}
     edges |= {variant.first_change for per_block in alone for variant in per_block.values()}
@@ -79,13 +79,13 @@ def measure(
             before = data.before(states, batch.trace)
             moments[view].add(before, states[data.block.stop], fold[batch.rows])
         for number, block in enumerate(cut):
-            before, behind = states[block.start], states[block.stop]
-            samples[block].add(batch.rows, before, behind)
+            before, after = states[block.start], states[block.stop]
+            samples[block].add(batch.rows, before, after)
             for per_block, variants_alone in zip(errors, alone, strict=True):
                 variant = variants_alone[block]
                 start = states[variant.first_change]
                 mapped = state_at(variant, block.stop, start, batch.trace)
-                per_block[number].add(before, behind, mapped)
+                per_block[number].add(before, after, mapped)
     original, *scores = board.scores(held_out.windows, config.seed)
     by_variant = {id(variant): found for variant, found in zip(distinct, scores, strict=True)}
     return Measured(
@@ -108,5 +108,5 @@ def _empty(data: FitData) -> BlockMoments:
 
 
 def _alone(model: Model, fit: Fit, block: Block) -> Model:
-    standin = fit.standins.get(block)
-    return model.without(Cut((block,)), {} if standin is None else {block: standin})
+    replacement = fit.replacements.get(block)
+    return model.without(Cut((block,)), {} if replacement is None else {block: replacement})

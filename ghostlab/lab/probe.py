@@ -2,7 +2,7 @@
 
 Nothing is fitted again: maps come from the result, the parts and ranks of them from linear algebra. The
 workbench keeps the original's states where the variants part from it, so that each probe costs the blocks
-behind the cut and the head.
+after the cut and the head.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ghostlab.evaluation.writer import Sampling
 from ghostlab.export.folder import unpack
 from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import Progress
 from ghostlab.recovery.fitting import fit_data
 from ghostlab.recovery.registry import resolve
@@ -96,15 +96,15 @@ def probe(
     ]
 
 
-def _maps(result: RunResult, label: str) -> dict[Block, StandIn]:
-    """The stand-ins of a recovery, each a map alone."""
+def _maps(result: RunResult, label: str) -> dict[Block, Replacement]:
+    """The replacements of a recovery, each a map alone."""
     named = [run.label for run in result.runs]
     if label not in named:
         raise ConfigError(f"This run has no recovery '{label}'.", f"It has: {', '.join(named) or 'none'}.")
     if not result.operators:
         raise ResultError("This result holds no operators.", "Run its configuration again.")
     found = unpack(result.operators, f"{label}/")
-    if not found or any(standin.map is None or standin.weights for standin in found.values()):
+    if not found or any(replacement.map is None or replacement.weights for replacement in found.values()):
         raise ConfigError(
             f"{label} puts no linear map alone in the place of the blocks.",
             "Probe a recovery with an Operator tab, for example ghost.",
@@ -112,21 +112,21 @@ def _maps(result: RunResult, label: str) -> dict[Block, StandIn]:
     return found
 
 
-def _affine(maps: dict[Block, StandIn]) -> list[AffineMap]:
-    return [standin.map for standin in maps.values() if standin.map is not None]
+def _affine(maps: dict[Block, Replacement]) -> list[AffineMap]:
+    return [replacement.map for replacement in maps.values() if replacement.map is not None]
 
 
-def _altered(maps: dict[Block, StandIn], how: Alteration, seen: Seen) -> dict[Block, StandIn]:
-    """The same stand-ins with altered maps."""
-    made: dict[Block, StandIn] = {}
-    for block, standin in maps.items():
-        assert standin.map is not None
-        made[block] = replace(standin, map=alter(standin.map, how, seen.get(block)))
+def _altered(maps: dict[Block, Replacement], how: Alteration, seen: Seen) -> dict[Block, Replacement]:
+    """The same replacements with altered maps."""
+    made: dict[Block, Replacement] = {}
+    for block, replacement in maps.items():
+        assert replacement.map is not None
+        made[block] = replace(replacement, map=alter(replacement.map, how, seen.get(block)))
     return made
 
 
 def fitted_on(
-    calib: Calibration, config: RunConfig, label: str, maps: dict[Block, StandIn], progress: Progress
+    calib: Calibration, config: RunConfig, label: str, maps: dict[Block, Replacement], progress: Progress
 ) -> Seen:
     """Moments of the tokens that each map was fitted on, as its fit saw and counted them.
 
@@ -134,7 +134,7 @@ def fitted_on(
         calib: The run's calibration; its states are at hand if the run was made a short while ago.
         config: The run's configuration.
         label: The recovery.
-        maps: Its stand-ins, each a map alone.
+        maps: Its replacements, each a map alone.
         progress: Told about passes; obeyed when stopped.
     """
     cut = Cut(tuple(maps))

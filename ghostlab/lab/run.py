@@ -17,7 +17,7 @@ from ghostlab.export.folder import MANIFEST, unpack
 from ghostlab.lab.records import selection_info
 from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 from ghostlab.progress import Progress
 from ghostlab.pruning.registry import resolve as resolve_criterion
 from ghostlab.pruning.registry import score
@@ -66,11 +66,11 @@ def rebuild(model: Model, result: RunResult) -> dict[str, Model]:
     cut = Cut(tuple(Block(start, stop) for start, stop in result.cut.blocks))
     variants = {"original": model, "pruned": model.without(cut)}
     for run in result.runs:
-        variants[run.label] = model.without(cut, standins_of(result, run))
+        variants[run.label] = model.without(cut, replacements_of(result, run))
     return variants
 
 
-def standins_of(result: RunResult, run: RecoveryRun) -> dict[Block, StandIn]:
+def replacements_of(result: RunResult, run: RecoveryRun) -> dict[Block, Replacement]:
     """What a recovery of a result puts in the place of its blocks; nothing for plain dropping.
 
     Raises:

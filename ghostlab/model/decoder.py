@@ -81,7 +81,7 @@ class Decoder:
 
     @property
     def first_tokens(self) -> FirstTokens | None:
-        """Where a variant's stand-ins learn which tokens are first; ``None`` if none of them asks."""
+        """Where a variant's replacements learn which tokens are first; ``None`` if none of them asks."""
         return getattr(self.hf.get_submodule(self.layout.stack), "first_tokens", None)
 
     @property
@@ -118,7 +118,7 @@ class Decoder:
         with ExitStack() as hooks:
             for boundary in range(last + 1):
                 hook = _recorder(trace, boundary, keep=boundary in boundaries, stop=boundary == last)
-                # first in line: what is recorded is what a stand-in before the block would be given
+                # first in line: what is recorded is what a replacement before the block would be given
                 handle = self.receiver(boundary).register_forward_pre_hook(
                     hook, prepend=True, with_kwargs=True
                 )
@@ -151,8 +151,8 @@ class Decoder:
     @torch.no_grad()
     def receive(self, state: Tensor, boundary: int) -> Tensor:
         """What the receiver of a boundary works on: the state, through the map before it if there is one."""
-        standin = map_before(self.receiver(boundary))
-        return state if standin is None else standin(state)
+        replacement = map_before(self.receiver(boundary))
+        return state if replacement is None else replacement(state)
 
     def run_tail(self, state: Tensor) -> Tensor:
         """Final norm (and what else precedes the head) on the state of boundary L, [B, T, C].

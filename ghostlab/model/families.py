@@ -120,7 +120,7 @@ def find_layout(hf: PreTrainedModel) -> Layout:
     """Find where the blocks of ``hf`` are.
 
     Raises:
-        UnsupportedModelError: As :func:`check_family`; or if there is not one stack with a norm behind it.
+        UnsupportedModelError: As :func:`check_family`; or if there is not one stack with a norm after it.
     """
     config = hf.config
     family = str(getattr(config, "model_type", type(hf).__name__))

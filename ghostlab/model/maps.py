@@ -12,15 +12,15 @@ SLOT = "ghost"
 """Name of the submodule that holds a map, on the receiver of its output or on the layer beside it."""
 
 
-def place_before(host: nn.Module, standin: AffineMap) -> None:
-    """Let ``host`` receive its state through ``standin``."""
-    host.add_module(SLOT, standin)
+def place_before(host: nn.Module, replacement: AffineMap) -> None:
+    """Let ``host`` receive its state through ``replacement``."""
+    host.add_module(SLOT, replacement)
     host.register_forward_pre_hook(_apply_before, with_kwargs=True)
 
 
-def place_beside(host: nn.Module, standin: AffineMap) -> None:
-    """Add the change that ``standin`` makes to the input of ``host`` to its output."""
-    host.add_module(SLOT, standin)
+def place_beside(host: nn.Module, replacement: AffineMap) -> None:
+    """Add the change that ``replacement`` makes to the input of ``host`` to its output."""
+    host.add_module(SLOT, replacement)
     host.register_forward_hook(_add_beside, with_kwargs=True)
 
 
@@ -41,20 +41,20 @@ def map_before(host: nn.Module) -> AffineMap | None:
 def _apply_before(
     host: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    standin = host._modules[SLOT]
-    assert standin is not None
+    replacement = host._modules[SLOT]
+    assert replacement is not None
     if args:
-        return (standin(args[0]), *args[1:]), kwargs
-    return args, {**kwargs, "hidden_states": standin(kwargs["hidden_states"])}
+        return (replacement(args[0]), *args[1:]), kwargs
+    return args, {**kwargs, "hidden_states": replacement(kwargs["hidden_states"])}
 
 
 def _add_beside(host: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-    standin = host._modules[SLOT]
-    assert isinstance(standin, AffineMap)
+    replacement = host._modules[SLOT]
+    assert isinstance(replacement, AffineMap)
     state: Tensor = args[0] if args else kwargs["hidden_states"]
     if isinstance(output, tuple):
-        return (standin.beside(state, output[0]), *output[1:])
-    return standin.beside(state, output)
+        return (replacement.beside(state, output[0]), *output[1:])
+    return replacement.beside(state, output)
 
 
 def _forget(hooks: dict[int, Any], flags: dict[int, bool], ours: Any) -> None:

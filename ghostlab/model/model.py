@@ -20,7 +20,7 @@ from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from ghostlab.model.replacement import StandIn
+    from ghostlab.model.replacement import Replacement
 
 
 class Model:
@@ -31,8 +31,8 @@ class Model:
         tokenizer: Its tokenizer.
         name: What people call it.
         note: One sentence on where the weights come from, or nothing.
-        cut, standins, full_depth: Set on variants: what was dropped from a model of ``full_depth`` blocks and
-            what stands in for it.
+        cut, replacements, full_depth: Set on variants: what was dropped from a model of ``full_depth`` blocks
+            and what takes its place.
 
     Raises:
         UnsupportedModelError: If the family is not supported.
@@ -46,7 +46,7 @@ class Model:
         name: str,
         note: str = "",
         cut: Cut | None = None,
-        standins: Mapping[Block, StandIn] | None = None,
+        replacements: Mapping[Block, Replacement] | None = None,
         full_depth: int | None = None,
     ) -> None:
         self.hf = hf
@@ -55,7 +55,7 @@ class Model:
         self.note = note
         self.decoder = Decoder(hf)
         self.cut = cut
-        self.standins = dict(standins or {})
+        self.replacements = dict(replacements or {})
         self.full_depth = full_depth or self.decoder.depth
 
     @property
@@ -92,9 +92,9 @@ class Model:
 
     @cached_property
     def parameters(self) -> int:
-        """Number of parameters, tied ones counted once, stand-ins included."""
+        """Number of parameters, tied ones counted once, replacements included."""
         own: int = sum({id(p): p.numel() for p in self.hf.parameters()}.values())
-        maps = [standin.map for standin in self.standins.values() if standin.map is not None]
+        maps = [replacement.map for replacement in self.replacements.values() if replacement.map is not None]
         return own + sum(map.parameters_added for map in maps)
 
     @cached_property
@@ -112,7 +112,7 @@ class Model:
         """Which blocks of the full model these are."""
         if self.cut is None:
             return tuple(range(self.depth))
-        return kept_blocks(self.full_depth, self.cut, self.standins)
+        return kept_blocks(self.full_depth, self.cut, self.replacements)
 
     @property
     def first_change(self) -> int:
@@ -120,42 +120,44 @@ class Model:
         if self.cut is None:
             return self.depth
         starts = [block.start for block in self.cut]
-        return min([*starts, *(standin.begins(block) for block, standin in self.standins.items())])
+        return min(
+            [*starts, *(replacement.begins(block) for block, replacement in self.replacements.items())]
+        )
 
     def calls_from(self, trace: Trace) -> Trace:
         """The original's calls under this variant's numbering of the blocks, as far as they are known."""
         calls = {own: trace.calls[full] for own, full in enumerate(self.kept) if full in trace.calls}
         return Trace(calls=calls, mask=trace.mask, seen=trace.seen)
 
-    def without(self, cut: Cut, standins: Mapping[Block, StandIn] | None = None) -> Model:
-        """The variant with ``cut`` dropped and ``standins`` in its place; weights are shared with this model.
+    def without(self, cut: Cut, replacements: Mapping[Block, Replacement] | None = None) -> Model:
+        """The variant with ``cut`` dropped and ``replacements`` in its place; weights are shared.
 
         Raises:
-            CutError: If the cut does not fit, a stand-in has no block in it, or this is a variant already.
+            CutError: If the cut does not fit, a replacement has no block in it, or this is a variant already.
         """
         if self.cut is not None:
             raise CutError("This model is already cut.", "Cut the original instead.")
-        standins = dict(standins or {})
-        stray = set(standins) - set(cut.blocks)
+        replacements = dict(replacements or {})
+        stray = set(replacements) - set(cut.blocks)
         if stray:
-            raise CutError(f"A stand-in for {min(stray)} has no block in the cut {cut}.")
+            raise CutError(f"A replacement for {min(stray)} has no block in the cut {cut}.")
         cut.check(self.depth)
-        kept = kept_blocks(self.depth, cut, standins)
+        kept = kept_blocks(self.depth, cut, replacements)
         hf = keep_only(self.hf, kept)
-        rewrite(hf, kept, standins)
-        attach(hf, kept, standins)
+        rewrite(hf, kept, replacements)
+        attach(hf, kept, replacements)
         return Model(
             hf,
             self.tokenizer,
             name=self.name,
             note=self.note,
             cut=cut,
-            standins=standins,
+            replacements=replacements,
             full_depth=self.depth,
         )
 
     def save(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
-        """Write the model, its tokenizer and its stand-ins; see :func:`ghostlab.export.folder.save`."""
+        """Write the model, its tokenizer and its replacements; see :func:`ghostlab.export.folder.save`."""
         return save(self, folder, card=card, shard=shard)
 
     def save_stock(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
@@ -164,5 +166,5 @@ class Model:
 
     def __repr__(self) -> str:
         what = "" if self.cut is None else f", {self.cut.describe(self.full_depth)}"
-        recovered = f", {len(self.standins)} stand-in(s)" if self.standins else ""
+        recovered = f", {len(self.replacements)} replacement(s)" if self.replacements else ""
         return f"Model({self.name}, {self.family}, {self.depth} layers{what}{recovered})"

@@ -1,7 +1,7 @@
 """What can take the place of a dropped block.
 
-A :class:`StandIn` is made of up to two parts: an :class:`AffineMap` on the residual stream, and new weights
-for one layer: a layer that is kept from the block (refitted so that it does the work of all of them), or the
+A :class:`Replacement` has up to two parts: an :class:`AffineMap` on the residual stream, and new weights for
+one layer: a layer that is kept from the block (refitted so that it does the work of all of them), or the
 layer before the block (edited so that the block is not missed). All of it works token by token or inside an
 ordinary layer, so that no cache of its own is needed.
 """
@@ -181,7 +181,7 @@ def check_numbers(tensors: Mapping[str, Tensor]) -> None:
 
 
 @dataclass(frozen=True)
-class StandIn:
+class Replacement:
     """What takes the place of one block.
 
     Attributes:
@@ -200,5 +200,5 @@ class StandIn:
         return self.layer is not None and block.start <= self.layer < block.stop
 
     def begins(self, block: Block) -> int:
-        """The boundary from which on a model with this stand-in differs from the original."""
+        """The boundary from which on a model with this replacement differs from the original."""
         return block.start if self.layer is None else min(self.layer, block.start)

@@ -1,4 +1,4 @@
-"""Cut blocks out of a model and put stand-ins in, without touching the original.
+"""Cut blocks out of a model and put replacements in, without touching the original.
 
 A variant is a structural clone: new modules around the very same parameter tensors. Original, pruned and
 recovered model so coexist at the memory of one, and none can disturb another.
@@ -16,7 +16,7 @@ from ghostlab.cut import Block, Cut
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.first_tokens import FirstTokens
 from ghostlab.model.maps import place_before, place_beside, remove
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -31,9 +31,9 @@ def clone(hf: PreTrainedModel) -> PreTrainedModel:
     return deepcopy(hf, shared)
 
 
-def kept_blocks(depth: int, cut: Cut, standins: Mapping[Block, StandIn]) -> tuple[int, ...]:
-    """Indices of the blocks that stay: those outside the cut, and layers that stand-ins keep from it."""
-    saved = {standin.layer for block, standin in standins.items() if standin.keeps(block)}
+def kept_blocks(depth: int, cut: Cut, replacements: Mapping[Block, Replacement]) -> tuple[int, ...]:
+    """Indices of the blocks that stay: those outside the cut, and layers that replacements keep from it."""
+    saved = {replacement.layer for block, replacement in replacements.items() if replacement.keeps(block)}
     gone = set(cut.dropped) - saved
     return tuple(index for index in range(depth) if index not in gone)
 
@@ -82,14 +82,14 @@ def per_block_lists(config: Any, depth: int) -> list[str]:
     ]
 
 
-def rewrite(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, StandIn]) -> None:
+def rewrite(hf: PreTrainedModel, kept: Sequence[int], replacements: Mapping[Block, Replacement]) -> None:
     """Give layers of a variant their new weights; the original keeps its own."""
     blocks = Decoder(hf).blocks
-    for standin in standins.values():
-        if standin.layer is None:
+    for replacement in replacements.values():
+        if replacement.layer is None:
             continue
-        layer = blocks[kept.index(standin.layer)]
-        for path, value in standin.weights.items():
+        layer = blocks[kept.index(replacement.layer)]
+        for path, value in replacement.weights.items():
             owner_path, _, name = path.rpartition(".")
             owner = layer.get_submodule(owner_path)
             old = getattr(owner, name)
@@ -97,31 +97,31 @@ def rewrite(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, S
             setattr(owner, name, nn.Parameter(fresh, requires_grad=False))
 
 
-def attach(hf: PreTrainedModel, kept: Sequence[int], standins: Mapping[Block, StandIn]) -> None:
-    """Put the maps of stand-ins in.
+def attach(hf: PreTrainedModel, kept: Sequence[int], replacements: Mapping[Block, Replacement]) -> None:
+    """Put the maps of replacements in.
 
-    A map that stands alone goes before the first block that survives behind its own, or before the final
+    A map that stands alone goes before the first block that survives after its own, or before the final
     norm; one that belongs to a kept layer adds its change to that layer's output.
     """
     decoder = Decoder(hf)
-    for block, standin in standins.items():
-        if standin.map is None:
+    for block, replacement in replacements.items():
+        if replacement.map is None:
             continue
-        place, keeps = place_of(block, standin, kept)
+        place, keeps = place_of(block, replacement, kept)
         host = decoder.receiver(place)
         like = next(host.parameters(), None)
-        standin_map = standin.map.twin()
+        replacement_map = replacement.map.twin()
         if like is not None:
-            standin_map.to(like.device)
-        (place_beside if keeps else place_before)(host, standin_map)
-        if standin_map.first is not None:
-            standin_map.first_tokens = _entry(hf.get_submodule(decoder.layout.stack))
+            replacement_map.to(like.device)
+        (place_beside if keeps else place_before)(host, replacement_map)
+        if replacement_map.first is not None:
+            replacement_map.first_tokens = _entry(hf.get_submodule(decoder.layout.stack))
 
 
-def place_of(block: Block, standin: StandIn, kept: Sequence[int]) -> tuple[int, bool]:
-    """Where the map of a stand-in goes: the boundary it precedes, or the layer it is beside (``True``)."""
-    if standin.layer is not None and standin.keeps(block):
-        return kept.index(standin.layer), True
+def place_of(block: Block, replacement: Replacement, kept: Sequence[int]) -> tuple[int, bool]:
+    """Where the map of a replacement goes: the boundary it precedes, or the layer it is beside (``True``)."""
+    if replacement.layer is not None and replacement.keeps(block):
+        return kept.index(replacement.layer), True
     return sum(index < block.stop for index in kept), False
 
 

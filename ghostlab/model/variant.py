@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ghostlab.cut import Block, Cut
     from ghostlab.model.decoder import Decoder
-    from ghostlab.model.replacement import StandIn
+    from ghostlab.model.replacement import Replacement
 
 
 class Variant(Protocol):
@@ -21,7 +21,7 @@ class Variant(Protocol):
     note: str
     decoder: Decoder
     cut: Cut | None
-    standins: dict[Block, StandIn]
+    replacements: dict[Block, Replacement]
     full_depth: int
 
     @property

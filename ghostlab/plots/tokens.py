@@ -111,7 +111,7 @@ def reuse(made: Generation) -> str:
     return f"{plural(blocks, 'layer')} {verb} the original's prompt" if blocks else ""
 
 
-def standing(made: Generation) -> str:
+def replacementg(made: Generation) -> str:
     """Where the continuation leaves the original's greedy path; nothing in results that do not know."""
     if not made.written:
         return ""

@@ -1,4 +1,4 @@
-"""Take layers out of a running model, one at a time, at the cost of the layers behind them.
+"""Take layers out of a running model, one at a time, at the cost of the layers after them.
 
 Blocks are replayed with what the original handed them, so that the final state equals that of the variant
 that :meth:`ghostlab.model.model.Model.without` would build.

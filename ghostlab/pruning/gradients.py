@@ -1,7 +1,7 @@
 """Gradients of the likelihood for the weights of one layer after another, from the last to the first.
 
-A layer is run again on the states it received, with stand-ins for its parameters that share their memory and
-ask for gradients: the model itself is never touched, and gradients of one layer exist at a time.
+A layer is run again on the states it received, with twins of its parameters that share their memory and ask
+for gradients: the model itself is never touched, and gradients of one layer exist at a time.
 """
 
 from __future__ import annotations

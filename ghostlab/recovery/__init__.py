@@ -1,4 +1,4 @@
-"""What fills the gap: a registry of stand-ins, one file each."""
+"""What fills the gap: a registry of replacements, one file each."""
 
 from ghostlab.recovery.fitting import Fit, apply, fit, load_recovered
 from ghostlab.recovery.registry import METHODS

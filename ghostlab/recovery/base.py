@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ghostlab.calibration.moments import Weighting
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 from ghostlab.recovery.data import FitData
 from ghostlab.spec import Group, RecoverySpec, check_options
 from ghostlab.spec import Option as Option  # noqa: PLC0414 - methods take it from here
@@ -18,7 +18,7 @@ class BlockFit:
     """What was fitted for one block.
 
     Attributes:
-        standin: What takes the block's place; ``None`` to drop the block plainly.
+        replacement: What takes the block's place; ``None`` to drop the block plainly.
         ridge: Relative ridge used, or ``None`` where there is none.
         explained_train: Share of the gap ||Y - X||^2 that it explains on the calibration tokens.
         first_apart: Whether first tokens were fitted apart, so that the map is for all others.
@@ -26,7 +26,7 @@ class BlockFit:
         warnings: Sentences for the user.
     """
 
-    standin: StandIn | None
+    replacement: Replacement | None
     ridge: float | None = None
     explained_train: float = 0.0
     first_apart: bool = False

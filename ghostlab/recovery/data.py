@@ -19,14 +19,14 @@ View = tuple[Block, Weighting, int | None]
 
 
 class FitData:
-    """States and moments for fitting the stand-in of one block.
+    """States and moments for fitting the replacement of one block.
 
     Args:
         calib: The calibration.
         block: The block.
         patched: A variant in which the blocks before this one are dropped and recovered already. Given,
             states up to the start of the block are its states (*sequential* fit), else the original's
-            (*parallel*). States behind the start, which are targets, are always the original's.
+            (*parallel*). States after the start, which are targets, are always the original's.
         progress: Told about passes; obeyed when it is stopped.
         weighting: How tokens count.
     """
@@ -53,7 +53,7 @@ class FitData:
         return self.calib.model
 
     def moments(self, weighting: Weighting | None = None) -> BlockMoments:
-        """Moments of the state before the block and of the change to the original's state behind it.
+        """Moments of the state before the block and of the change to the original's state after it.
 
         Tokens count as in the fit unless ``weighting`` says otherwise.
         """

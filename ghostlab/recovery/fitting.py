@@ -1,4 +1,4 @@
-"""Fit one stand-in per block of a cut, and put them into a model."""
+"""Fit one replacement per block of a cut, and put them into a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ghostlab.cut import Block, Cut
 from ghostlab.export.restore import restore
 from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import SILENT, Progress
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
@@ -39,14 +39,18 @@ class Fit:
         return self.spec.label
 
     @property
-    def standins(self) -> dict[Block, StandIn]:
+    def replacements(self) -> dict[Block, Replacement]:
         """What to insert, by block."""
-        return {block: fit.standin for block, fit in self.blocks.items() if fit.standin is not None}
+        return {block: fit.replacement for block, fit in self.blocks.items() if fit.replacement is not None}
 
     @property
     def maps(self) -> dict[Block, AffineMap]:
         """The maps that take the place of a block alone, beside no layer."""
-        alone = {block: standin.map for block, standin in self.standins.items() if standin.layer is None}
+        alone = {
+            block: replacement.map
+            for block, replacement in self.replacements.items()
+            if replacement.layer is None
+        }
         return {block: map_ for block, map_ in alone.items() if map_ is not None}
 
     @property
@@ -92,7 +96,7 @@ def fit(
     for number, block in enumerate(cut):
         step = progress.part(number * share, (number + 1) * share)
         step.at(0.0, f"Fitting {entry.title}")
-        data[block] = fit_data(calib, cut, block, spec, found.standins, order=order, progress=step)
+        data[block] = fit_data(calib, cut, block, spec, found.replacements, order=order, progress=step)
         blocks[block] = entry.fit(data[block], spec)
     return found
 
@@ -102,23 +106,25 @@ def fit_data(
     cut: Cut,
     block: Block,
     spec: RecoverySpec,
-    standins: Mapping[Block, StandIn],
+    replacements: Mapping[Block, Replacement],
     *,
     order: FitOrder,
     progress: Progress = SILENT,
 ) -> FitData:
-    """What the stand-in of ``block`` is fitted on: the states before it, and how tokens count.
+    """What the replacement of ``block`` is fitted on: the states before it, and how tokens count.
 
     Args:
         calib, cut, order, progress: As :func:`fit` takes them.
         block: A block of the cut.
         spec: The recovery.
-        standins: What takes the place of the blocks before it; only a sequential fit looks at them.
+        replacements: What takes the place of the blocks before it; only a sequential fit looks at them.
     """
     earlier = tuple(other for other in cut if other.stop <= block.start)
     patched = None
     if order == "sequential" and earlier:
-        patched = calib.model.without(Cut(earlier), {b: standins[b] for b in earlier if b in standins})
+        patched = calib.model.without(
+            Cut(earlier), {b: replacements[b] for b in earlier if b in replacements}
+        )
     return FitData(calib, block, patched, progress, weighting=find_method(spec.method).weighting(spec))
 
 
@@ -139,7 +145,7 @@ def apply(model: Model, cut: Cut, fit: Fit | None = None) -> Model:
     Raises:
         CutError: If the cut does not fit the model or is not the one that was fitted.
     """
-    return model.without(cut, None if fit is None else fit.standins)
+    return model.without(cut, None if fit is None else fit.replacements)
 
 
 def load_recovered(folder: str | Path, *, dtype: str = "auto", settings: Settings | None = None) -> Model:

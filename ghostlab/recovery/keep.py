@@ -8,7 +8,7 @@ from torch import Tensor
 from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.recovery.base import RIDGE, BlockFit, Option
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import scarcity
@@ -54,7 +54,7 @@ def fit_kept_layer(data: FitData, spec: RecoverySpec, *, beside: bool) -> BlockF
     if beside or offset is not None:
         fitted_map = AffineMap(fitted.matrix, bias=fitted.bias, first=offset)
     return BlockFit(
-        StandIn(fitted_map, layer, fitted.weights),
+        Replacement(fitted_map, layer, fitted.weights),
         ridge=fitted.ridge,
         explained_train=_explained(data, fitted, offset),
         first_apart=offset is not None,
@@ -95,8 +95,8 @@ def _first_offset(data: FitData, fitted: Refit, asked: str) -> Tensor | None:
         return change
     missed = torch.cat(
         [
-            (output[:, 0] - behind[:, 0]).norm(dim=-1) / behind[:, 0].norm(dim=-1)
-            for _, behind, output in outputs(data, fitted)
+            (output[:, 0] - after[:, 0]).norm(dim=-1) / after[:, 0].norm(dim=-1)
+            for _, after, output in outputs(data, fitted)
         ]
     )
     return change if float(missed.mean()) > TORN else None
@@ -105,9 +105,9 @@ def _first_offset(data: FitData, fitted: Refit, asked: str) -> Tensor | None:
 def _explained(data: FitData, fitted: Refit, offset: Tensor | None) -> float:
     """Share of the gap that is filled on the calibration tokens."""
     missed = gap = 0.0
-    for before, behind, output in outputs(data, fitted):
+    for before, after, output in outputs(data, fitted):
         if offset is not None:
             output[:, 0] = before[:, 0] + offset.to(before)
-        missed += float(exact(output - behind).square().sum())
-        gap += float(exact(behind - before).square().sum())
+        missed += float(exact(output - after).square().sum())
+        gap += float(exact(after - before).square().sum())
     return 1 - missed / gap if gap else 0.0

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import BlockMoments, Moments, total
 from ghostlab.calibration.solve import Ridge, choose_ridge, solve
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.lowrank import Factors, factor
@@ -121,7 +121,7 @@ def block_fit(
     """
     curve = {"ridge_curve": list(ridge.curve)} if ridge and ridge.curve else {}
     return BlockFit(
-        StandIn(fitted),
+        Replacement(fitted),
         ridge=ridge.relative if ridge else None,
         explained_train=explained(data.moments("none"), fitted),
         first_apart=first_apart,
@@ -133,14 +133,14 @@ def block_fit(
     )
 
 
-def explained(moments: BlockMoments, standin: AffineMap) -> float:
+def explained(moments: BlockMoments, replacement: AffineMap) -> float:
     """Share of the gap ||Y - X||^2 that a map explains on the tokens of unweighted ``moments``."""
     gap = moments.all().total
-    apart = standin.first is not None
-    bias = None if standin.bias is None else standin.bias.double()
-    error = moments.all(first=not apart).residual(standin.matrix(), bias)
-    if standin.first is not None:
-        error += float((moments.first_changes().double() - standin.first).square().sum())
+    apart = replacement.first is not None
+    bias = None if replacement.bias is None else replacement.bias.double()
+    error = moments.all(first=not apart).residual(replacement.matrix(), bias)
+    if replacement.first is not None:
+        error += float((moments.first_changes().double() - replacement.first).square().sum())
     return 1 - error / gap if gap else 0.0
 
 

@@ -19,7 +19,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
 METHOD = Method(
     name="linearpatch_diag",
     title="LinearPatch, diagonal",
-    summary="Scales every channel by its mean magnitude behind the block over that before it.",
+    summary="Scales every channel by its mean magnitude after the block over that before it.",
     formula=r"\hat y = x\,\mathrm{diag}(d),\quad"
     r" d_c = \frac1K\sum_k \frac{\sum_t \lvert y^{(k)}_{tc}\rvert}{\sum_t \lvert x^{(k)}_{tc}\rvert}",
     source="LinearPatch (2505.24680), LP-D",

@@ -84,7 +84,7 @@ def _layer_moments(data: FitData, layer: int) -> BlockMoments:
     step = FitData(
         data.calib,
         Block(layer, layer + 1),
-        data.patched if layer == block.start else None,  # behind the start, states are the original's
+        data.patched if layer == block.start else None,  # after the start, states are the original's
         data.progress.part(done, done + share),
     )
     moments = data.calib.empty_moments(step.block, data.weighting)
@@ -105,7 +105,7 @@ def _penalised(folds: Sequence[Moments], spec: RecoverySpec) -> LinearFit:
 
 
 def with_ones(moments: Moments) -> Moments:
-    """The same moments with a channel of ones behind X."""
+    """The same moments with a channel of ones after X."""
     ones = moments.x.new_tensor([moments.count])
     x = torch.cat([moments.x, ones])
     gram = torch.cat([torch.cat([moments.gram, moments.x[:, None]], 1), x[None]])

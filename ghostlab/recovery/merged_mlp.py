@@ -19,7 +19,7 @@ from ghostlab.calibration.moments import Moments, Weighting, total
 from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections, stored, watch, weight_of
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 from ghostlab.progress import Progress
 from ghostlab.recovery.data import FitData
 
@@ -83,7 +83,7 @@ class MlpBefore:
                 whole = whole if weight is None else whole + Moments.of(m, d)
         return folds, total(folds) if weighting == "none" else whole
 
-    def standin(self, change: Tensor) -> StandIn:
+    def replacement(self, change: Tensor) -> Replacement:
         """The layer with T = I + ``change`` merged into its MLP, [C, C]."""
         weight = exact(weight_of(self.module))
         change = change.to(weight.device, torch.float64)
@@ -91,7 +91,7 @@ class MlpBefore:
         bias = getattr(self.module, "bias", None)
         if bias is not None:
             weights[f"{self.path}.bias"] = exact(bias) + exact(bias) @ change
-        return StandIn(layer=self.layer, weights={name: value.float() for name, value in weights.items()})
+        return Replacement(layer=self.layer, weights={name: value.float() for name, value in weights.items()})
 
 
 def explained(moments: Moments, change: Tensor) -> float:

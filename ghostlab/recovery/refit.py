@@ -74,7 +74,7 @@ class Rows:
     fold: Tensor
     regressors: Tensor
     target: Tensor
-    behind: Tensor
+    after: Tensor
 
 
 def refit(data: FitData, layer: int, setup: Setup, *, every: int = 1) -> Refit:
@@ -105,13 +105,13 @@ def refit(data: FitData, layer: int, setup: Setup, *, every: int = 1) -> Refit:
 
 
 def outputs(data: FitData, fitted: Refit) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """States before the block, behind it, and what the refitted layer (and its map) makes, [B, T, C] each."""
+    """States before the block, after it, and what the refitted layer (and its map) makes, [B, T, C] each."""
     layer = with_parameters(data.model.decoder.blocks[fitted.layer], fitted.weights)
-    for rows, before, behind in _pairs(data, every=1):
+    for rows, before, after in _pairs(data, every=1):
         output = _run(layer, before, data, rows, fitted.layer)
         if fitted.matrix is not None and fitted.bias is not None:
             output = output + before @ fitted.matrix.to(before) + fitted.bias.to(before)
-        yield before, behind, output
+        yield before, after, output
 
 
 def with_parameters(layer: nn.Module, parameters: Mapping[str, Tensor]) -> nn.Module:
@@ -128,38 +128,38 @@ def with_parameters(layer: nn.Module, parameters: Mapping[str, Tensor]) -> nn.Mo
 def _attention_rows(data: FitData, layer: nn.Module, index: int, setup: Setup, every: int) -> Iterator[Rows]:
     places = setup.places
     paths = (places.attention, places.mlp) if setup.attention == "joint" else (places.attention,)
-    for rows, before, behind in _pairs(data, every):
+    for rows, before, after in _pairs(data, every):
         with watch(layer, paths) as written:
             _run(layer, before, data, rows, index)
         seen = torch.cat([written.inputs[path] for path in paths], dim=1)
-        yield _rows(data, rows, setup, seen, (before, (behind - before) / places.scale, behind))
+        yield _rows(data, rows, setup, seen, (before, (after - before) / places.scale, after))
 
 
 def _mlp_rows(data: FitData, layer: nn.Module, index: int, setup: Setup, every: int) -> Iterator[Rows]:
     path, scale = setup.places.mlp, setup.places.scale
-    for rows, before, behind in _pairs(data, every):
+    for rows, before, after in _pairs(data, every):
         with watch(layer, (path,)) as written:
             output = _run(layer, before, data, rows, index)
         halfway = output - scale * written.outputs[path].view_as(output)
-        yield _rows(data, rows, setup, written.inputs[path], (before, (behind - halfway) / scale, behind))
+        yield _rows(data, rows, setup, written.inputs[path], (before, (after - halfway) / scale, after))
 
 
 def _rows(
     data: FitData, rows: slice, setup: Setup, seen: Tensor, states: tuple[Tensor, Tensor, Tensor]
 ) -> Rows:
     """Drop the first token of each window, and put the state next to what the projection saw if asked."""
-    before, target, behind = (state[:, 1:].flatten(0, 1) for state in states)
+    before, target, after = (state[:, 1:].flatten(0, 1) for state in states)
     windows, length, _ = states[0].shape
     seen = seen.view(windows, length, -1)[:, 1:].flatten(0, 1)
     regressors = torch.cat([seen, before], dim=1) if setup.beside else seen
     fold = data.calib.windows.fold[rows].repeat_interleave(length - 1)
-    return Rows(fold.to(target.device), regressors, target, behind)
+    return Rows(fold.to(target.device), regressors, target, after)
 
 
 def _regress(rows: Iterator[Rows], layer: nn.Module, path: str, setup: Setup) -> Solution:
     regression = Regression(weighted=setup.weighted)
     for part in rows:
-        regression.add(part.fold, part.regressors, part.target, part.behind)
+        regression.add(part.fold, part.regressors, part.target, part.after)
     has_bias = getattr(layer.get_submodule(path), "bias", None) is not None
     return regression.solve(setup.ridge, centre=setup.beside or has_bias)
 

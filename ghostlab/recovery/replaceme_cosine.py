@@ -45,7 +45,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     change = exact(transform.detach()).to(plain.gram.device)
     change = change - torch.eye(width, dtype=change.dtype, device=change.device)
     return BlockFit(
-        before.standin(change),
+        before.replacement(change),
         explained_train=explained(plain, change),
         details={"cosine_distance": losses, "epochs": epochs, "lr": rate},
         warnings=scarcity(data.calib.tokens, width),

@@ -19,7 +19,7 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     seen = total(folds)
     change = solve(seen.gram, seen.cross, ridge.added)
     return BlockFit(
-        before.standin(change),
+        before.replacement(change),
         ridge=ridge.relative,
         explained_train=explained(plain, change),
         details={"ridge_curve": list(ridge.curve)} if ridge.curve else {},

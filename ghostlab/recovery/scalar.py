@@ -17,7 +17,7 @@ from ghostlab.recovery.scaling import ratio
 from ghostlab.spec import RecoverySpec
 
 ESTIMATOR = Option(
-    "ls: least squares <X, Y> / <X, X>; norm: mean norm behind the block over mean norm before it; "
+    "ls: least squares <X, Y> / <X, X>; norm: mean norm after the block over mean norm before it; "
     "ratio: mean of each token's own ratio of norms",
     ("ls", "norm", "ratio"),
 )
@@ -48,12 +48,12 @@ def _least_squares(data: FitData) -> float:
 
 
 def _norms(data: FitData, estimator: str) -> float:
-    before, behind, ratios, count = 0.0, 0.0, 0.0, 0
+    before, after, ratios, count = 0.0, 0.0, 0.0, 0
     for _, states in data.batches({data.block.start, data.block.stop}):
         x, y = (exact(states[b].float().norm(dim=-1)) for b in (data.block.start, data.block.stop))
-        before, behind = before + float(x.sum()), behind + float(y.sum())
+        before, after = before + float(x.sum()), after + float(y.sum())
         ratios, count = ratios + float(ratio(y, x, 1.0).sum()), count + x.numel()
-    return behind / before if estimator == "norm" else ratios / count
+    return after / before if estimator == "norm" else ratios / count
 
 
 METHOD = Method(

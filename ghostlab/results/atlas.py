@@ -33,11 +33,11 @@ def surveyed(config: RunConfig) -> RunConfig:
 class AtlasBlock:
     """One block ``start:stop`` (layers start .. stop - 1).
 
-    Errors are ||Y' - Y|| / ||Y|| on held-out ordinary tokens, with Y the states behind the block and Y' what
+    Errors are ||Y' - Y|| / ||Y|| on held-out ordinary tokens, with Y the states after the block and Y' what
     takes their place; ordinary tokens are neither first in their window nor massive at any boundary.
 
     Attributes:
-        cosine: Mean cosine of the states before and behind the block, per token, all calibration tokens.
+        cosine: Mean cosine of the states before and after the block, per token, all calibration tokens.
         angle: Mean arccos of the same over pi, of the last token of each window.
         gap: Error of plain dropping, ||X - Y|| / ||Y||.
         scalar: Error after one number, least squares on all tokens.

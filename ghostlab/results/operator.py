@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
 
 
 @dataclass(frozen=True)
@@ -44,13 +47,13 @@ class Points:
     """States of some held-out tokens in the plane of two principal components: (first, second) per token."""
 
     before: list[tuple[float, float]]
-    behind: list[tuple[float, float]]
+    after: Annotated[list[tuple[float, float]], Field(validation_alias=AliasChoices("after", "behind"))]
     recovered: list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class StatePlane:
-    """States before a block, behind it, and recovered, in one plane.
+    """States before a block, after it, and recovered, in one plane.
 
     Attributes:
         variance: Share of the variance of ordinary tokens' states that each component holds.

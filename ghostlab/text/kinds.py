@@ -19,7 +19,7 @@ def kinds_of(ids: Tensor, tokenizer: PreTrainedTokenizerBase) -> Tensor:
 
     A token with a line break is ``newline``; else one with a digit ``digit``; one without a letter
     ``punctuation`` (also parts of a character); the rest begin a word or continue one. A word begins at a
-    space, or behind a token that does not end inside a word.
+    space, or after a token that does not end inside a word.
 
     Args:
         ids: Token ids of windows, [W, T].
@@ -48,6 +48,6 @@ def _alone(name: str, text: str) -> int:
 
 
 def _ends_inside(text: str) -> bool:
-    """Whether a word may go on behind ``text``; an apostrophe belongs to it."""
+    """Whether a word may go on after ``text``; an apostrophe belongs to it."""
     last = text[-1:]
     return last.isalnum() or last in {"'", "’", "\ufffd"}

@@ -99,7 +99,7 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
 def launch(
     settings: Settings, host: str | None = None, port: int | None = None, lab: Laboratory | None = None
 ) -> None:
-    """Build, listen and stay; torch is loaded behind the page, not before it.
+    """Build, listen and stay; torch is loaded after the page, not before it.
 
     Args:
         settings: The host's profile and limits.

@@ -83,7 +83,7 @@ def _facts(entry: CriterionOffer) -> str:
 
 
 def _options(entry: OperatorOffer | CriterionOffer) -> str:
-    """The options that can be written behind its name."""
+    """The options that can be written after its name."""
     if not entry.options:
         return ""
     named = [f"`{name}={'/'.join(each.choices) or '…'}`" for name, each in entry.options.items()]

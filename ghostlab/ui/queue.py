@@ -27,7 +27,7 @@ from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.shell import QUIET, Shell, Update
 
 View = JobView[Finding]
-CSS = Path(__file__).with_name("agenda.css")
+CSS = Path(__file__).with_name("static") / "queue.css"
 MOST = 100
 """Ids that a browser keeps: more than a server remembers jobs."""
 SHOWN = 5
@@ -97,10 +97,10 @@ class Agenda:
         }
 
     def coming(self, followed: str = "") -> View | None:
-        """The first job that the page has not been by, if there is one; of those behind the followed job."""
+        """The first job that the page has not been by, if there is one; of those after the followed job."""
         ids = [view.id for view in self.views]
-        behind = ids.index(followed) + 1 if followed in ids else 0
-        return next((view for view in self.views[behind:] if not self._seen[view.id]), None)
+        after = ids.index(followed) + 1 if followed in ids else 0
+        return next((view for view in self.views[after:] if not self._seen[view.id]), None)
 
     def stored(self) -> list[dict[str, Any]]:
         """What the browser is to keep."""
@@ -159,7 +159,7 @@ def _row(view: View, words: str) -> str:
     elif isinstance(view.result, RunResult):
         button = _button(view, "open", "Open", text)
     return (
-        f'<li class="gl-{view.state}"><b>{escape(_standing(view))}</b>'
+        f'<li class="gl-{view.state}"><b>{escape(_replacementg(view))}</b>'
         f'<span title="{text}">{text}</span>{button}</li>'
     )
 
@@ -171,7 +171,7 @@ def _button(view: View, act: str, name: str, words: str) -> str:
     )
 
 
-def _standing(view: View) -> str:
+def _replacementg(view: View) -> str:
     """How a job is, in a word or two that do not change with every step."""
     if view.state == "waiting":
         return "Next" if view.position == 1 else f"Number {view.position} in line"

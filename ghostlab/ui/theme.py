@@ -9,7 +9,7 @@ import gradio as gr
 
 from ghostlab.plots import style, tokens
 
-CSS = Path(__file__).with_name("style.css")
+CSS = Path(__file__).with_name("static") / "style.css"
 ICON = CSS.with_name("icon.svg")
 TITLE = "Ghostlab: prune layers of a language model, and bring back what they did"
 DESCRIPTION = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import gradio as gr
 
-CSS = Path(__file__).with_name("tour.css")
-_JS = Path(__file__).with_name("tour.js")
+CSS = Path(__file__).with_name("static") / "tour.css"
+_JS = CSS.with_suffix(".js")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ STEPS = (
     ),
     Step(
         "What is lost",
-        "The layers behind the gap now receive a state that they were never trained on. Perplexity tells "
+        "The layers after the gap now receive a state that they were never trained on. Perplexity tells "
         "how badly that goes: it is the number of tokens that the model is undecided between at each step.",
         "Overview",
         ("#overview-perplexity",),
@@ -52,7 +52,7 @@ STEPS = (
     ),
     Step(
         "The boundary error",
-        "The damage is done at one place: the boundary, where the first layer behind the gap reads its "
+        "The damage is done at one place: the boundary, where the first layer after the gap reads its "
         "input. So look there. How much of the way from the wrong state to the right one can be made up "
         "for?",
         "Boundary error",

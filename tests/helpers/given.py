@@ -16,15 +16,15 @@ from ghostlab.recovery.data import FitData
 
 
 class GivenData(FitData):
-    """Block 1:2 with states ``before`` and ``behind`` it, [windows, T, C], dealt to folds in order."""
+    """Block 1:2 with states ``before`` and ``after`` it, [windows, T, C], dealt to folds in order."""
 
-    def __init__(self, before: Tensor, behind: Tensor, *, folds: int = 2, batch: int = 3) -> None:
+    def __init__(self, before: Tensor, after: Tensor, *, folds: int = 2, batch: int = 3) -> None:
         count, length, width = before.shape
         self.block = Block(1, 2)
         self.patched = None
         self.weighting: Weighting = "none"
         self.progress = SILENT
-        self.given = {1: before, 2: behind}
+        self.given = {1: before, 2: after}
         self.fold = torch.arange(count) * folds // count
         self.folds = folds
         self.batch = batch

@@ -224,9 +224,9 @@ def _direction(share: float) -> Direction:
 
 def _points(rng: np.random.Generator, count: int, size: float) -> Points:
     """States whose recovered ones lie half as far from the target as those of dropping."""
-    behind = rng.normal(0, size, (count, 2))
+    after = rng.normal(0, size, (count, 2))
     gap = rng.normal(0, size, (count, 2))
-    named = {"behind": behind, "before": behind + gap, "recovered": behind + gap / 2}
+    named = {"after": after, "before": after + gap, "recovered": after + gap / 2}
     return Points(**{name: [(float(x), float(y)) for x, y in shown] for name, shown in named.items()})
 
 

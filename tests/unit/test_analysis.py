@@ -124,28 +124,28 @@ def test_eigenvalues_are_those_of_w(fitted: tuple[torch.Tensor, ...]) -> None:
 def boundary_states() -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(4)
     before = torch.randn(3, 10, WIDTH, generator=generator)
-    behind = before + torch.randn(3, 10, WIDTH, generator=generator)
-    behind[1, 0] *= 200  # one massive token
-    return before, behind
+    after = before + torch.randn(3, 10, WIDTH, generator=generator)
+    after[1, 0] *= 200  # one massive token
+    return before, after
 
 
 def test_boundary_errors_by_brute_force_and_in_batches() -> None:
-    before, behind = boundary_states()
-    standin = AffineMap(0.1 * torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(6)))
+    before, after = boundary_states()
+    replacement = AffineMap(0.1 * torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(6)))
     errors = BoundaryErrors()
-    errors.add(before[:2], behind[:2], standin(before[:2]))
-    errors.add(before[2:], behind[2:], standin(before[2:]))
+    errors.add(before[:2], after[:2], replacement(before[:2]))
+    errors.add(before[2:], after[2:], replacement(before[2:]))
     report = errors.report(0.5)
-    missed = (standin(before) - behind).double().square()
-    gap = (behind - before).double().square()
+    missed = (replacement(before) - after).double().square()
+    gap = (after - before).double().square()
     ordinary = torch.ones(3, 10, dtype=torch.bool)
     ordinary[1, 0] = False
     assert report.explained == pytest.approx(1 - float(missed.sum() / gap.sum()), abs=1e-6)
     assert report.relative_error == pytest.approx(
-        float((missed.sum() / behind.double().square().sum()).sqrt()), rel=1e-6
+        float((missed.sum() / after.double().square().sum()).sqrt()), rel=1e-6
     )
     assert report.relative_error_ordinary == pytest.approx(
-        float((missed[ordinary].sum() / behind[ordinary].double().square().sum()).sqrt()), rel=1e-6
+        float((missed[ordinary].sum() / after[ordinary].double().square().sum()).sqrt()), rel=1e-6
     )
     assert report.channel_error == pytest.approx((missed.sum((0, 1)) / gap.sum((0, 1))).tolist(), rel=1e-6)
     assert report.position_error == pytest.approx((missed.sum((0, 2)) / gap.sum((0, 2))).tolist(), rel=1e-6)
@@ -154,8 +154,8 @@ def test_boundary_errors_by_brute_force_and_in_batches() -> None:
 
 def test_plain_dropping_explains_nothing() -> None:
     errors = BoundaryErrors()
-    before, behind = boundary_states()
-    errors.add(before, behind, before)
+    before, after = boundary_states()
+    errors.add(before, after, before)
     report = errors.report(0.0)
     assert report.explained == pytest.approx(0)
     assert report.position_error == pytest.approx([1.0] * 10)
@@ -163,10 +163,10 @@ def test_plain_dropping_explains_nothing() -> None:
 
 def test_pooling_several_blocks() -> None:
     reports = []
-    before, behind = boundary_states()
-    for standin in (AffineMap(0.2 * torch.eye(WIDTH)), AffineMap(0.1 * torch.eye(WIDTH))):
+    before, after = boundary_states()
+    for replacement in (AffineMap(0.2 * torch.eye(WIDTH)), AffineMap(0.1 * torch.eye(WIDTH))):
         errors = BoundaryErrors()
-        errors.add(before, behind, standin(before))
+        errors.add(before, after, replacement(before))
         reports.append(errors.report(0.2))
     assert pool(reports[:1]) is reports[0]
     assert pool(reports).relative_error == pytest.approx(
@@ -180,12 +180,12 @@ def test_a_wide_map_is_described_by_its_leading_directions(
 ) -> None:
     (x, d), (vx, vd) = data(0), data(1)
     matrix = solve(x.T @ x, x.T @ d, 1.0)
-    standin = AffineMap(matrix, bias=d.mean(0) - x.mean(0) @ matrix if with_bias else None)
+    replacement = AffineMap(matrix, bias=d.mean(0) - x.mean(0) @ matrix if with_bias else None)
     train, held_out = Moments.of(x, d), Moments.of(vx, vd)
-    whole = describe(Block(2, 4), standin, train, held_out, ridge=0.0)
+    whole = describe(Block(2, 4), replacement, train, held_out, ridge=0.0)
     monkeypatch.setattr(leading, "WIDE", WIDTH - 1)
     monkeypatch.setattr(spectrum, "LEADING", 2)
-    wide = describe(Block(2, 4), standin, train, held_out, ridge=0.0)
+    wide = describe(Block(2, 4), replacement, train, held_out, ridge=0.0)
     assert wide.eigenvalues_real == []
     assert "eigenvalues were left out" in wide.notes[0]
     assert whole.notes == []

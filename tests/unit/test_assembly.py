@@ -57,17 +57,17 @@ def entering(model: Model, layer: int, ids: Tensor) -> Tensor:
 
 def seen_by(fitted: Fit, model: Model, ids: Tensor, order: FitOrder) -> tuple[Tensor, Tensor, Tensor]:
     """X, D [N, C] and square roots of weights [N, 1] of the second block, from runs of whole models."""
-    spec, behind = fitted.spec, entering(model, SECOND.stop, ids)
+    spec, after = fitted.spec, entering(model, SECOND.stop, ids)
     before = entering(model, SECOND.start, ids)
     if order == "sequential":
-        patched = model.without(Cut((FIRST,)), {FIRST: fitted.standins[FIRST]})
+        patched = model.without(Cut((FIRST,)), {FIRST: fitted.replacements[FIRST]})
         before = entering(patched, SECOND.start - FIRST.size, ids)
     if spec.method == "ghost_sink":
-        before, behind = before[:, 1:], behind[:, 1:]
-    before, behind = before.flatten(0, 1), behind.flatten(0, 1)
+        before, after = before[:, 1:], after[:, 1:]
+    before, after = before.flatten(0, 1), after.flatten(0, 1)
     weighted = "relative" in str(spec) or spec.method == "ghost_sink"
-    root = behind.square().mean(-1, keepdim=True).rsqrt() if weighted else torch.ones(len(behind), 1).double()
-    return before, behind - before, root
+    root = after.square().mean(-1, keepdim=True).rsqrt() if weighted else torch.ones(len(after), 1).double()
+    return before, after - before, root
 
 
 def report_of(fitted: Fit, calib: Calibration, held_out: Activations, order: FitOrder) -> OperatorReport:
@@ -117,7 +117,7 @@ def test_a_changed_map_gets_its_bias_from_what_was_fitted_on(
 ) -> None:
     fitted = fit(calib, CUT, RecoverySpec.parse(text), order=order)
     config = RunConfig(drop=str(CUT), recover=(fitted.spec,), order=order)
-    moments = fitted_on(calib, config, fitted.label, dict(fitted.standins), SILENT)[SECOND]
+    moments = fitted_on(calib, config, fitted.label, dict(fitted.replacements), SILENT)[SECOND]
     x, _, root = seen_by(fitted, calib.model, calib.windows.ids, order)
     torch.testing.assert_close(
         moments.x / moments.count, (root**2 * x).sum(0) / (root**2).sum(), rtol=1e-4, atol=1e-5

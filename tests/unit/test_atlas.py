@@ -22,7 +22,7 @@ from ghostlab.cut import Block, Cut
 from ghostlab.errors import Cancelled, ConfigError, CutError, ResultError
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.lab.records import selection_info
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 from ghostlab.progress import SILENT, CancelToken, Progress
 from ghostlab.pruning.registry import score as scores_of
 from ghostlab.pruning.split_fit import split_fit
@@ -66,9 +66,9 @@ def ridge_maps(x: np.ndarray, d: np.ndarray) -> list[np.ndarray]:
 
 
 def by_hand(calib: Calibration, start: int, stop: int) -> dict[str, float]:
-    before, behind = sides(calib, start), sides(calib, stop)
-    x, y = before["fit"], behind["fit"]
-    xt, yt = before["try"], behind["try"]
+    before, after = sides(calib, start), sides(calib, stop)
+    x, y = before["fit"], after["fit"]
+    xt, yt = before["try"], after["try"]
     power = (yt**2).sum()
 
     def left(error: np.ndarray) -> float:
@@ -84,8 +84,8 @@ def by_hand(calib: Calibration, start: int, stop: int) -> dict[str, float]:
     found["effective_rank"] = values.sum() ** 2 / (values**2).sum()
 
     xa = np.concatenate([x, before["fit_special"]])
-    da = np.concatenate([y, behind["fit_special"]]) - xa
-    xs, ys = before["try_special"], behind["try_special"]
+    da = np.concatenate([y, after["fit_special"]]) - xa
+    xs, ys = before["try_special"], after["try_special"]
     alpha = (xa * da).sum() / (xa**2).sum()
     found["scalar"] = left(xt * (1 + alpha) - yt)
     maps = ridge_maps(xa, da)
@@ -144,8 +144,8 @@ def test_kl_is_that_of_the_recovered_variant() -> None:
     block = Block(best.start, best.stop)
     # fitted by the recovery itself on the same tokens: all but the last fold, unweighted
     (moments,) = calib.moments([block]).values()
-    standin = StandIn(split_fit(moments, without=calib.folds - 1))
-    variant = calib.model.without(Cut((block,)), {block: standin})
+    replacement = Replacement(split_fit(moments, without=calib.folds - 1))
+    variant = calib.model.without(Cut((block,)), {block: replacement})
     sample = calib.some(KL_WINDOWS, fold=calib.folds - 1)
     _, scores = score(sample, [variant])
     assert best.kl == pytest.approx(scores.kl.value, rel=0.2), (

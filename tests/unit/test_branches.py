@@ -10,11 +10,11 @@ from ghostlab.errors import Cancelled
 from ghostlab.evaluation import branches
 from ghostlab.evaluation.branches import Answer, Row, score_rows
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import CancelToken, Progress
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids
-from tests.unit.test_decoder import random_standins
+from tests.unit.test_decoder import random_replacements
 
 pytestmark = pytest.mark.unit
 
@@ -58,7 +58,7 @@ def plain(model: Model, rows: list[Row]) -> list[Answer]:
 def test_every_model_answers_as_it_does_alone(family: str) -> None:
     model = tiny_lm(family)
     variants = [model.without(parse_cut("4:6"))]
-    variants += [model.without(parse_cut(cut), random_standins(cut)) for cut in ("0:2,3:4", "2:4")]
+    variants += [model.without(parse_cut(cut), random_replacements(cut)) for cut in ("0:2,3:4", "2:4")]
     rows, owners = questions()
     found = score_rows(model, variants, rows, owners)
     for which, answers in zip([model, *variants], found, strict=True):
@@ -70,12 +70,12 @@ def test_every_model_answers_as_it_does_alone(family: str) -> None:
 @pytest.mark.parametrize("cut", ["2:4", f"{DEPTH - 2}:{DEPTH}"])
 def test_a_recovered_model_may_be_the_one_that_is_asked(cut: str) -> None:
     offset = torch.randn(WIDTH, generator=torch.Generator().manual_seed(5))
-    standins = {
-        block: StandIn(AffineMap(standin.map.matrix(), bias=standin.map.bias, first=offset))
-        for block, standin in random_standins(cut).items()
-        if standin.map is not None
+    replacements = {
+        block: Replacement(AffineMap(replacement.map.matrix(), bias=replacement.map.bias, first=offset))
+        for block, replacement in random_replacements(cut).items()
+        if replacement.map is not None
     }
-    recovered = tiny_lm().without(parse_cut(cut), standins)
+    recovered = tiny_lm().without(parse_cut(cut), replacements)
     rows, owners = questions()
     (found,) = score_rows(recovered, [], rows, owners)
     expected = plain(recovered, rows)

@@ -142,12 +142,12 @@ def test_fits_beat_dropping_on_their_own_tokens_and_apply(method: str) -> None:
     calib = calibration()
     cut = parse_cut("1:3,4:6")
     fitted = fit(calib, cut, method, ridge="0")
-    assert set(fitted.standins) == set(cut.blocks)
+    assert set(fitted.replacements) == set(cut.blocks)
     assert all(block.explained_train > 0.3 for block in fitted.blocks.values())
     recovered = apply(calib.model, cut, fitted)
     assert recovered.depth == DEPTH - 4
     assert recovered.parameters == apply(calib.model, cut).parameters + sum(
-        standin.map.parameters_added for standin in fitted.standins.values()
+        replacement.map.parameters_added for replacement in fitted.replacements.values()
     )
     assert Decoder(recovered.hf).depth == recovered.depth
 
@@ -157,5 +157,5 @@ def test_the_operator_is_the_least_squares_solution_at_the_boundary() -> None:
     states = all_states(calib).flatten(1, 2).double()
     fitted = fit(calib, parse_cut("2:5"), "ghost", ridge="0")
     expected = torch.linalg.lstsq(states[2], states[5] - states[2]).solution
-    found = fitted.standins[Block(2, 5)].map.matrix()
+    found = fitted.replacements[Block(2, 5)].map.matrix()
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)

@@ -1,4 +1,4 @@
-"""The command line itself: flags, exit codes, output. The lab is a stand-in; integration runs it."""
+"""The command line itself: flags, exit codes, output. The lab is a replacement; integration runs it."""
 
 from __future__ import annotations
 

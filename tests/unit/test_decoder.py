@@ -1,4 +1,4 @@
-"""Replay of spans, cutting and stand-ins on every supported family, against the ordinary forward pass."""
+"""Replay of spans, cutting and replacements on every supported family, against the ordinary forward pass."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, UnsupportedModelError
 from ghostlab.model.decoder import Decoder
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.model.surgery import attach, clone, drop_blocks, without_maps
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids, tiny_model
 
@@ -19,10 +19,10 @@ CUTS = ("0:2,3:4", "1:3,4:6")
 families = pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
 
 
-def random_standins(cut_text: str) -> dict[Block, StandIn]:
+def random_replacements(cut_text: str) -> dict[Block, Replacement]:
     generator = torch.Generator().manual_seed(3)
     return {
-        block: StandIn(
+        block: Replacement(
             AffineMap(
                 0.1 * torch.randn(WIDTH, WIDTH, generator=generator),
                 bias=0.1 * torch.randn(WIDTH, generator=generator),
@@ -36,7 +36,7 @@ def variant(model: PreTrainedModel, cut_text: str, *, recovered: bool) -> PreTra
     cut = parse_cut(cut_text)
     cut_model = drop_blocks(model, cut)
     if recovered:
-        attach(cut_model, cut.kept(DEPTH), random_standins(cut_text))
+        attach(cut_model, cut.kept(DEPTH), random_replacements(cut_text))
     return cut_model
 
 
@@ -44,12 +44,12 @@ def by_hand(model: PreTrainedModel, ids: torch.Tensor, cut_text: str, *, recover
     """Logits of a variant by running the original's blocks one by one, skipping and mapping as the cut says."""
     decoder = Decoder(model)
     trace = decoder.trace(ids, range(DEPTH + 1))
-    standins = random_standins(cut_text) if recovered else {}
+    replacements = random_replacements(cut_text) if recovered else {}
     state, position = trace.states[0], 0
     for block in parse_cut(cut_text):
         state = decoder.run_span(state, position, block.start, trace)
-        if block in standins:
-            fitted = standins[block].map
+        if block in replacements:
+            fitted = replacements[block].map
             m, b = fitted.matrix().float(), fitted.bias
             state = state + state @ m + b
         position = block.stop
@@ -127,7 +127,7 @@ def test_variants_share_every_weight() -> None:
     assert all(id(p) in own for p in cut_model.parameters())
 
 
-def test_standins_can_be_taken_out_again() -> None:
+def test_replacements_can_be_taken_out_again() -> None:
     model, ids = tiny_model(), tiny_ids()
     recovered = variant(model, "1:3,5:6", recovered=True)
     bare = without_maps(recovered)
@@ -135,7 +135,7 @@ def test_standins_can_be_taken_out_again() -> None:
     assert not torch.equal(bare(ids).logits, recovered(ids).logits)
 
 
-def test_standins_follow_the_precision_of_the_state() -> None:
+def test_replacements_follow_the_precision_of_the_state() -> None:
     model = variant(tiny_model(dtype=torch.bfloat16), "2:4", recovered=True)
     logits = model(tiny_ids()).logits
     assert logits.dtype == torch.bfloat16

@@ -20,7 +20,7 @@ from ghostlab.results.statistics import resamples
 from ghostlab.text.kinds import KINDS
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS
-from tests.unit.test_decoder import random_standins
+from tests.unit.test_decoder import random_replacements
 
 pytestmark = pytest.mark.unit
 CUTS = ("0:1", "2:4", "4:6", "0:2,3:4")
@@ -30,7 +30,7 @@ def variants_of(model: Model) -> list[Model]:
     found = []
     for text in CUTS:
         cut = parse_cut(text)
-        found += [model.without(cut), model.without(cut, random_standins(text))]
+        found += [model.without(cut), model.without(cut, random_replacements(text))]
     return found
 
 

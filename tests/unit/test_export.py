@@ -13,16 +13,16 @@ import ghostlab as gl
 from ghostlab.cut import Block
 from ghostlab.errors import ModelError, ResultError
 from ghostlab.export.folder import MODELLING, pack, unpack
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from tests.helpers.lm import check_generation, generated, tiny_lm, trusted
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
-from tests.unit.test_decoder import random_standins
+from tests.unit.test_decoder import random_replacements
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("modules")]
 CUT = "0:1,2:4,5:6"
 
 
-def every_form() -> dict[Block, StandIn]:
+def every_form() -> dict[Block, Replacement]:
     """A map in the front, one beside a refitted layer, one before the final norm: all parts of a map."""
     generator = torch.Generator().manual_seed(5)
 
@@ -31,9 +31,11 @@ def every_form() -> dict[Block, StandIn]:
 
     layer = {"mlp.down_proj.weight": draw(WIDTH, 64), "self_attn.o_proj.weight": draw(WIDTH, WIDTH)}
     return {
-        Block(0, 1): StandIn(AffineMap(diagonal=draw(WIDTH), first=draw(WIDTH))),
-        Block(2, 4): StandIn(AffineMap(draw(WIDTH, WIDTH), bias=draw(WIDTH), first=draw(WIDTH)), 3, layer),
-        Block(5, 6): StandIn(AffineMap(factors=(draw(WIDTH, 3), draw(3, WIDTH)), bias=draw(WIDTH))),
+        Block(0, 1): Replacement(AffineMap(diagonal=draw(WIDTH), first=draw(WIDTH))),
+        Block(2, 4): Replacement(
+            AffineMap(draw(WIDTH, WIDTH), bias=draw(WIDTH), first=draw(WIDTH)), 3, layer
+        ),
+        Block(5, 6): Replacement(AffineMap(factors=(draw(WIDTH, 3), draw(3, WIDTH)), bias=draw(WIDTH))),
     }
 
 
@@ -41,9 +43,11 @@ def every_form() -> dict[Block, StandIn]:
 def test_a_saved_model_is_the_same_wherever_it_is_loaded(family: str, tmp_path: Path) -> None:
     cut, ids = gl.parse_cut("0:2,4:6"), tiny_ids()
     model = tiny_lm(family, tie_word_embeddings=True)
-    standins = random_standins("0:2,4:6")
-    standins[Block(0, 2)] = StandIn(AffineMap(diagonal=torch.ones(WIDTH), first=torch.full((WIDTH,), 2.0)))
-    recovered = model.without(cut, standins)
+    replacements = random_replacements("0:2,4:6")
+    replacements[Block(0, 2)] = Replacement(
+        AffineMap(diagonal=torch.ones(WIDTH), first=torch.full((WIDTH,), 2.0))
+    )
+    recovered = model.without(cut, replacements)
     folder = recovered.save(tmp_path / "out")
     again = gl.load_recovered(folder)
     logits = recovered.hf(ids).logits
@@ -92,7 +96,7 @@ def test_what_trusted_code_loaded_can_be_saved_again(tmp_path: Path) -> None:
 
 
 def test_operators_are_never_left_out_in_silence(tmp_path: Path) -> None:
-    saved = tiny_lm().without(gl.parse_cut("1:3"), random_standins("1:3")).save(tmp_path / "out")
+    saved = tiny_lm().without(gl.parse_cut("1:3"), random_replacements("1:3")).save(tmp_path / "out")
     with pytest.raises(ModelError, match=r"operators would be left out.*load_recovered"):
         gl.load_model(str(saved))
     assert gl.load_model(str(saved), pruned_only=True).depth == 4
@@ -128,12 +132,12 @@ def test_an_interrupted_save_leaves_nothing(
 
 
 def test_packing_keeps_prefixes_apart() -> None:
-    standins = random_standins("1:3,4:5")
-    tensors = {**pack(standins, "ghost/"), **pack(random_standins("0:1"), "affine/")}
+    replacements = random_replacements("1:3,4:5")
+    tensors = {**pack(replacements, "ghost/"), **pack(random_replacements("0:1"), "affine/")}
     found = unpack(tensors, "ghost/")
-    assert set(found) == set(standins)
-    for block, standin in standins.items():
-        assert torch.equal(found[block].map.matrix(), standin.map.matrix())
+    assert set(found) == set(replacements)
+    for block, replacement in replacements.items():
+        assert torch.equal(found[block].map.matrix(), replacement.map.matrix())
 
 
 @pytest.mark.parametrize("key", ["nonsense", "1:3,4:5/dense", "x:y/dense"])

@@ -16,7 +16,7 @@ from ghostlab.evaluation.prefix import Prefix, fork
 from ghostlab.evaluation.prompt import encode, format_of
 from ghostlab.evaluation.writer import Sampling
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.results.generation import Generation
 from ghostlab.results.run import RunResult
@@ -36,19 +36,19 @@ def noise(*shape: int, seed: int = 3) -> torch.Tensor:
 def variants_of(model: Model) -> dict[str, Model]:
     """One of each way to fill a gap: nothing, maps (one before the norm), a kept layer, an edited layer."""
 
-    def layer(index: int, block: str, fitted: AffineMap | None) -> dict[Block, StandIn]:
+    def layer(index: int, block: str, fitted: AffineMap | None) -> dict[Block, Replacement]:
         weights = model.decoder.blocks[index].named_parameters()
         path, value = next((path, value) for path, value in weights if value.ndim == 2)
-        return {parse_cut(block).blocks[0]: StandIn(fitted, index, {path: value * 1.5})}
+        return {parse_cut(block).blocks[0]: Replacement(fitted, index, {path: value * 1.5})}
 
     first_apart = AffineMap(noise(WIDTH, WIDTH), bias=noise(WIDTH), first=noise(WIDTH, seed=4))
     cut, tail = parse_cut("2:4"), parse_cut("1:2,4:6")
     return {
         "original": model,
         "pruned": model.without(cut),
-        "map": model.without(cut, {cut.blocks[0]: StandIn(first_apart)}),
-        "tail": model.without(tail, {block: StandIn(first_apart) for block in tail}),
-        "start": model.without(parse_cut("0:2"), {Block(0, 2): StandIn(first_apart)}),
+        "map": model.without(cut, {cut.blocks[0]: Replacement(first_apart)}),
+        "tail": model.without(tail, {block: Replacement(first_apart) for block in tail}),
+        "start": model.without(parse_cut("0:2"), {Block(0, 2): Replacement(first_apart)}),
         "kept": model.without(cut, layer(3, "2:4", first_apart)),
         "edited": model.without(cut, layer(1, "2:4", None)),
     }

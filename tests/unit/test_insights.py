@@ -24,9 +24,9 @@ def some_tokens() -> TokenSample:
     before = torch.randn(3, 40, WIDTH, generator=generator)
     before[1, 7] *= 300
     sample = TokenSample(ids)
-    behind = before + torch.randn(3, 40, WIDTH, generator=generator)
-    sample.add(slice(0, 2), before[:2], behind[:2])
-    sample.add(slice(2, 3), before[2:], behind[2:])
+    after = before + torch.randn(3, 40, WIDTH, generator=generator)
+    sample.add(slice(0, 2), before[:2], after[:2])
+    sample.add(slice(2, 3), before[2:], after[2:])
     return sample
 
 
@@ -55,18 +55,18 @@ def test_top_directions_are_singular_ones_in_the_activation_metric() -> None:
 
 def test_the_plane_is_that_of_ordinary_tokens_and_holds_every_state() -> None:
     sample = some_tokens()
-    standin = AffineMap(0.1 * torch.eye(WIDTH), first=torch.full((WIDTH,), 5.0))
-    found = state_plane(sample, standin)
+    replacement = AffineMap(0.1 * torch.eye(WIDTH), first=torch.full((WIDTH,), 5.0))
+    found = state_plane(sample, replacement)
     assert found is not None
-    assert (len(found.ordinary.behind), len(found.massive.behind)) == (119, 1)
+    assert (len(found.ordinary.after), len(found.massive.after)) == (119, 1)
     ordinary = ~sample.massive
-    both = torch.cat([sample.before[ordinary], sample.behind[ordinary]]).double()
+    both = torch.cat([sample.before[ordinary], sample.after[ordinary]]).double()
     centre = both.mean(0)
     axes = torch.linalg.svd(both - centre)[2][:2]
     recovered = torch.where(sample.first[:, None], sample.before + 5, 1.1 * sample.before)
     for kind, states in (
         ("before", sample.before),
-        ("behind", sample.behind),
+        ("after", sample.after),
         ("recovered", recovered),
     ):
         expected = (states[ordinary].double() - centre) @ axes.T
@@ -78,13 +78,13 @@ def test_the_plane_is_that_of_ordinary_tokens_and_holds_every_state() -> None:
 
 def test_a_sample_does_not_depend_on_the_batches() -> None:
     generator = torch.Generator().manual_seed(2)
-    before, behind = (torch.randn(40, 50, WIDTH, generator=generator) for _ in range(2))
+    before, after = (torch.randn(40, 50, WIDTH, generator=generator) for _ in range(2))
     ids = torch.zeros(40, 50, dtype=torch.long)
     whole, parts = TokenSample(ids), TokenSample(ids)
-    whole.add(slice(0, 40), before, behind)
+    whole.add(slice(0, 40), before, after)
     for start in range(0, 40, 16):
         rows = slice(start, min(start + 16, 40))
-        parts.add(rows, before[rows], behind[rows])
-    assert torch.equal(whole.behind, parts.behind)
+        parts.add(rows, before[rows], after[rows])
+    assert torch.equal(whole.after, parts.after)
     assert torch.equal(whole.places, parts.places)
     assert len(whole.places) == 40 * 26, "spread evenly, rounded up"

@@ -38,8 +38,8 @@ def test_byte_level_tokens() -> None:
             last = before[number][0][-1:]
             assert kind == ("word piece" if last.isalnum() or last == "'" else "word start"), (number, piece)
     starts = [piece for piece, kind in rest if kind == "word start"]
-    assert any(piece.startswith("M") for piece in starts), "a word behind a line break begins"
-    assert any(piece.startswith("s") for piece in starts), "and one behind a quotation mark"
+    assert any(piece.startswith("M") for piece in starts), "a word after a line break begins"
+    assert any(piece.startswith("s") for piece in starts), "and one after a quotation mark"
     assert rest[-1] == ("t", "word piece"), "an apostrophe belongs to the word"
 
 

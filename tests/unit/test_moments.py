@@ -58,14 +58,14 @@ def test_state_power() -> None:
 def test_block_moments_keep_special_tokens_apart_and_lose_none() -> None:
     generator = torch.Generator().manual_seed(2)
     before = torch.randn(4, 9, 6, generator=generator)
-    behind = before + torch.randn(4, 9, 6, generator=generator)
-    behind[2, 5] *= 500  # a massive activation in the middle of a window
+    after = before + torch.randn(4, 9, 6, generator=generator)
+    after[2, 5] *= 500  # a massive activation in the middle of a window
     fold = torch.tensor([0, 0, 1, 1])
     collected = BlockMoments.empty(Block(1, 3), folds=2, width=6)
-    collected.add(before[:3], behind[:3], fold[:3])
-    collected.add(before[3:], behind[3:], fold[3:])
+    collected.add(before[:3], after[:3], fold[:3])
+    collected.add(before[3:], after[3:], fold[3:])
     for index, moments in enumerate(collected.folds()):
-        x, y = before[fold == index].flatten(0, 1), behind[fold == index].flatten(0, 1)
+        x, y = before[fold == index].flatten(0, 1), after[fold == index].flatten(0, 1)
         expected = Moments.of(x, y - x)
         torch.testing.assert_close(moments.gram, expected.gram, rtol=1e-6, atol=1e-4)
         torch.testing.assert_close(moments.cross, expected.cross, rtol=1e-6, atol=1e-4)
@@ -78,7 +78,7 @@ def test_block_moments_keep_special_tokens_apart_and_lose_none() -> None:
 
 def test_massive_tokens_by_the_median_of_their_window() -> None:
     states = torch.ones(2, 7, 4)
-    behind = states.clone()
-    behind[1, 3] = 40
-    found = massive_tokens(states, behind)
+    after = states.clone()
+    after[1, 3] = 40
+    found = massive_tokens(states, after)
     assert found.nonzero().tolist() == [[1, 3]]

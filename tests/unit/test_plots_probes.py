@@ -158,16 +158,16 @@ def test_directions_name_channels_and_tokens() -> None:
 def test_the_plane_joins_each_recovered_state_to_its_target() -> None:
     result = make_result()
     report, role = result.runs[0].operators[0], style.roles(result.runs)[0]
-    lines, before, behind, recovered = insight.state_plane(report, role).data
+    lines, before, after, recovered = insight.state_plane(report, role).data
     assert report.plane is not None
     assert len(before.x) == len(report.plane.ordinary.before) == 60
-    assert (lines.x[0], lines.x[1], lines.x[2]) == (recovered.x[0], behind.x[0], None)
+    assert (lines.x[0], lines.x[1], lines.x[2]) == (recovered.x[0], after.x[0], None)
     assert len(insight.state_plane(report, role, "massive").data[1].x) == 5
     assert sentences.state_plane(report) == (
         "The plane holds 43 % of the variance of ordinary tokens; in it their recovered states miss the "
         "original's by 50 % of what dropping does, those of massive tokens by 50 %."
     )
-    none = replace(report.plane, massive=replace(report.plane.massive, before=[], behind=[], recovered=[]))
+    none = replace(report.plane, massive=replace(report.plane.massive, before=[], after=[], recovered=[]))
     bare = replace(report, plane=none)
     assert "No token of the sample" in insight.state_plane(bare, role, "massive").layout.annotations[0].text
     assert "massive" not in sentences.state_plane(bare)

@@ -292,7 +292,7 @@ def test_symmetry_cost_in_points():
 
     for weight, apart, tokens in (
         ("none", False, "all held-out tokens"),
-        ("relative", True, "held-out tokens behind the first, each relative to its size"),
+        ("relative", True, "held-out tokens after the first, each relative to its size"),
     ):
         one = replace(run.operators[0], weight=weight, first_apart=apart)
         assert f"of the gap explained ({tokens})" in sentences.symmetry_cost([replace(run, operators=[one])])

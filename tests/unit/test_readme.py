@@ -82,7 +82,7 @@ def test_the_shell_lines_of_the_readme_run(
         fine = {0, 1} if words[1] == "doctor" else {0}  # 1: something that is not needed here is missing
         assert main(words[1:]) in fine, f"{line}: {capsys.readouterr().err}"
     recovered = ghostlab.load_recovered(tmp_path / "recovered")
-    assert (recovered.depth, list(map(str, recovered.standins))) == (21, ["20:25"])
+    assert (recovered.depth, list(map(str, recovered.replacements))) == (21, ["20:25"])
     stored = RunResult.load(tmp_path / "result")
     assert [run.label for run in stored.runs] == ["ghost", "ghost_sink"]
     assert {path.name for path in tmp_path.iterdir()} >= {"atlas.json", "result", "recovered"}

@@ -33,7 +33,7 @@ def layer_states() -> list[torch.Tensor]:
 
 
 def fitted_map(text: str) -> AffineMap:
-    (fitted,) = gl.fit(calibration(), gl.parse_cut(f"{START}:{STOP}"), text).standins.values()
+    (fitted,) = gl.fit(calibration(), gl.parse_cut(f"{START}:{STOP}"), text).replacements.values()
     assert fitted.map is not None
     return fitted.map
 
@@ -104,7 +104,7 @@ def test_the_two_readings_of_the_bias_differ() -> None:
 def test_of_one_layer_it_is_the_affine_map() -> None:
     calib, cut = calibration(), gl.parse_cut("3:4")
     (lra,), (affine,) = (
-        gl.fit(calib, cut, f"{name},ridge=1e-3").standins.values() for name in ("lra", "affine")
+        gl.fit(calib, cut, f"{name},ridge=1e-3").replacements.values() for name in ("lra", "affine")
     )
     assert torch.equal(lra.map.matrix(), affine.map.matrix())
     assert torch.equal(lra.map.bias, affine.map.bias)
@@ -169,5 +169,7 @@ def test_sequential_fits_start_from_the_patched_state() -> None:
         gl.fit(calibration(), cut, "lra", order=order) for order in ("parallel", "sequential")
     )
     first, second = cut.blocks
-    assert torch.equal(parallel.standins[first].map.matrix(), sequential.standins[first].map.matrix())
-    assert not torch.equal(parallel.standins[second].map.matrix(), sequential.standins[second].map.matrix())
+    assert torch.equal(parallel.replacements[first].map.matrix(), sequential.replacements[first].map.matrix())
+    assert not torch.equal(
+        parallel.replacements[second].map.matrix(), sequential.replacements[second].map.matrix()
+    )

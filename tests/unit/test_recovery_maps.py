@@ -53,9 +53,9 @@ def run(data: FitData, text: str) -> BlockFit:
 
 
 def fitted_map(fitted: BlockFit) -> AffineMap:
-    assert fitted.standin is not None
-    assert fitted.standin.map is not None
-    return fitted.standin.map
+    assert fitted.replacement is not None
+    assert fitted.replacement.map is not None
+    return fitted.replacement.map
 
 
 def descend(loss: Callable[[torch.Tensor], torch.Tensor], start: torch.Tensor) -> torch.Tensor:
@@ -83,10 +83,10 @@ def test_the_training_error_is_that_of_the_map(given: GivenData, name: str) -> N
     fitted = run(given, name)
     first = torch.zeros(WINDOWS, LENGTH, dtype=torch.bool)
     first[:, 0] = True
-    before, behind = given.given[1], given.given[2]
-    error = (fitted_map(fitted)(before, first) - behind).double().square().sum()
+    before, after = given.given[1], given.given[2]
+    error = (fitted_map(fitted)(before, first) - after).double().square().sum()
     assert fitted.explained_train == pytest.approx(
-        1 - float(error / (behind - before).double().square().sum()), abs=1e-5
+        1 - float(error / (after - before).double().square().sum()), abs=1e-5
     )
 
 
@@ -114,10 +114,10 @@ def test_scalar_and_diagonal_by_least_squares(given: GivenData, weight: str) -> 
 
 def test_scalar_by_norms(given: GivenData) -> None:
     x, y, _ = tokens(given)
-    before, behind = x.norm(dim=1), y.norm(dim=1)
+    before, after = x.norm(dim=1), y.norm(dim=1)
     norm, ratio = run(given, "scalar,estimator=norm"), run(given, "scalar,estimator=ratio")
-    assert norm.details["alpha"] == pytest.approx(float(behind.mean() / before.mean()), rel=1e-5)
-    assert ratio.details["alpha"] == pytest.approx(float((behind / before).mean()), rel=1e-5)
+    assert norm.details["alpha"] == pytest.approx(float(after.mean() / before.mean()), rel=1e-5)
+    assert ratio.details["alpha"] == pytest.approx(float((after / before).mean()), rel=1e-5)
     with pytest.raises(ConfigError, match="weighs all tokens alike"):
         run(given, "scalar,estimator=norm,weight=relative")
 
@@ -302,12 +302,12 @@ def test_matrices_warn_of_too_few_tokens_and_only_then(given: GivenData, name: s
 
 
 def test_diagonal_maps_are_stored_and_counted_as_such(given: GivenData) -> None:
-    standin = fitted_map(run(given, "diag_ls"))
-    assert standin.parameters_added == WIDTH
-    again = AffineMap.from_tensors(standin.tensors())
-    assert torch.equal(again(given.given[1]), standin(given.given[1]))
+    replacement = fitted_map(run(given, "diag_ls"))
+    assert replacement.parameters_added == WIDTH
+    again = AffineMap.from_tensors(replacement.tensors())
+    assert torch.equal(again(given.given[1]), replacement(given.given[1]))
     torch.testing.assert_close(
-        standin(given.given[1]), given.given[1] @ (standin.matrix().float() + torch.eye(WIDTH))
+        replacement(given.given[1]), given.given[1] @ (replacement.matrix().float() + torch.eye(WIDTH))
     )
 
 

@@ -12,7 +12,7 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.cut import Block
 from ghostlab.errors import Cancelled, ConfigError, UnsupportedModelError
 from ghostlab.model.projections import find_projections, weight_of
-from ghostlab.model.replacement import StandIn
+from ghostlab.model.replacement import Replacement
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.merged_mlp import MlpBefore
@@ -44,16 +44,16 @@ def states(family: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     handle.remove()
     output = seen[0].reshape(-1, WIDTH).double()
     scale = calib.model.hf.config.residual_multiplier if family == "granite" else 1.0
-    before, behind = (trace.states[b].flatten(0, 1).double() for b in (START, STOP))
-    return scale * output, before - scale * output, behind
+    before, after = (trace.states[b].flatten(0, 1).double() for b in (START, STOP))
+    return scale * output, before - scale * output, after
 
 
-def transform(family: str, standin: StandIn) -> torch.Tensor:
+def transform(family: str, replacement: Replacement) -> torch.Tensor:
     """T, read back from the new weights."""
     model = calibration(family).model
     path = find_projections(model).mlp
     old = weight_of(model.decoder.blocks[START - 1].get_submodule(path)).double()
-    new = standin.weights[f"{path}.weight"].double()
+    new = replacement.weights[f"{path}.weight"].double()
     return torch.linalg.lstsq(old, new if family == "gpt2" else new.T).solution
 
 
@@ -66,9 +66,9 @@ def test_least_squares_equals_lstsq(family: str, weight: str) -> None:
     )
     expected = torch.linalg.lstsq(root * output, root * (target - rest)).solution
     fitted = gl.fit(calibration(family), CUT, f"replaceme_ls,ridge=0,weight={weight}").blocks[BLOCK]
-    assert fitted.standin is not None
-    assert fitted.standin.layer == START - 1
-    torch.testing.assert_close(transform(family, fitted.standin), expected, rtol=1e-2, atol=1e-3)
+    assert fitted.replacement is not None
+    assert fitted.replacement.layer == START - 1
+    torch.testing.assert_close(transform(family, fitted.replacement), expected, rtol=1e-2, atol=1e-3)
     error = (output @ expected + rest - target).square().sum()
     gap = (target - rest - output).square().sum()
     assert fitted.explained_train == pytest.approx(1 - float(error / gap), abs=1e-4)
@@ -76,7 +76,7 @@ def test_least_squares_equals_lstsq(family: str, weight: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_edited_layer_hands_over_what_was_fitted(family: str) -> None:
-    """State at the survivor behind the block = rest + M T, biases and all, from the model as it is applied."""
+    """State at the survivor after the block = rest + M T, biases and all, from the model as it is applied."""
     calib = calibration(family)
     fitted = gl.fit(calib, CUT, "replaceme_ls,ridge=1e-2")
     recovered = gl.apply(calib.model, CUT, fitted)
@@ -84,8 +84,8 @@ def test_the_edited_layer_hands_over_what_was_fitted(family: str) -> None:
     assert recovered.first_change == START - 1
     found = recovered.decoder.trace(calib.windows.ids, {START}).states[START].flatten(0, 1).double()
     output, rest, target = states(family)
-    standin = fitted.standins[BLOCK]
-    torch.testing.assert_close(found, rest + output @ transform(family, standin), rtol=1e-3, atol=1e-3)
+    replacement = fitted.replacements[BLOCK]
+    torch.testing.assert_close(found, rest + output @ transform(family, replacement), rtol=1e-3, atol=1e-3)
     gap = (target - rest - output).square().sum()
     share = 1 - float((found - target).square().sum() / gap)
     assert fitted.blocks[BLOCK].explained_train == pytest.approx(share, abs=1e-4)
@@ -94,10 +94,10 @@ def test_the_edited_layer_hands_over_what_was_fitted(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_identity_changes_nothing(family: str) -> None:
     before = MlpBefore(FitData(calibration(family), BLOCK), "test")
-    standin = before.standin(torch.zeros(WIDTH, WIDTH).double())
+    replacement = before.replacement(torch.zeros(WIDTH, WIDTH).double())
     assert all(
         torch.equal(value, before.data.model.decoder.blocks[START - 1].get_parameter(path))
-        for path, value in standin.weights.items()
+        for path, value in replacement.weights.items()
     )
 
 
@@ -112,8 +112,10 @@ def test_cosine_is_adam_on_the_papers_loss(family: str) -> None:
         loss.backward()
         adam.step()
     fitted = gl.fit(calibration(family), CUT, "replaceme_cosine,lr=1e-3,epochs=20").blocks[BLOCK]
-    assert fitted.standin is not None
-    torch.testing.assert_close(transform(family, fitted.standin), t.detach().double(), rtol=1e-2, atol=1e-3)
+    assert fitted.replacement is not None
+    torch.testing.assert_close(
+        transform(family, fitted.replacement), t.detach().double(), rtol=1e-2, atol=1e-3
+    )
     losses = fitted.details["cosine_distance"]
     assert losses[-1] == pytest.approx(float(loss.detach()), abs=1e-4)
     assert losses == sorted(losses, reverse=True)
@@ -165,8 +167,10 @@ def test_sequential_fits_see_the_patched_layer_before() -> None:
     )
     first, second = cut.blocks
     key = "mlp.down_proj.weight"
-    assert torch.equal(parallel.standins[first].weights[key], sequential.standins[first].weights[key])
-    assert not torch.equal(parallel.standins[second].weights[key], sequential.standins[second].weights[key])
+    assert torch.equal(parallel.replacements[first].weights[key], sequential.replacements[first].weights[key])
+    assert not torch.equal(
+        parallel.replacements[second].weights[key], sequential.replacements[second].weights[key]
+    )
     calib = calibration("llama")
     recovered = gl.apply(calib.model, cut, sequential)
     state = recovered.decoder.trace(calib.windows.ids, {2}).states[2]

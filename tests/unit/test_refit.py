@@ -40,9 +40,9 @@ def test_a_block_of_one_layer_gives_that_layer_back(family: str) -> None:
     data = FitData(calib, Block(2, 3))
     fitted = refit(data, 2, setup(calib.model))
     layer = calib.model.decoder.blocks[2]
-    for before, behind, output in outputs(data, fitted):
-        assert not torch.equal(before, behind)
-        torch.testing.assert_close(output[:, 1:], behind[:, 1:], rtol=1e-3, atol=1e-3)
+    for before, after, output in outputs(data, fitted):
+        assert not torch.equal(before, after)
+        torch.testing.assert_close(output[:, 1:], after[:, 1:], rtol=1e-3, atol=1e-3)
     for path, weight in fitted.weights.items():
         if path.endswith("weight"):  # the biases of the two projections may trade places
             torch.testing.assert_close(weight.float(), layer.get_parameter(path), rtol=2e-2, atol=2e-2)

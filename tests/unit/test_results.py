@@ -58,7 +58,7 @@ def test_a_result_from_before_tokens_were_judged_is_read_as_what_it_was(result: 
     assert first.speed == first.tokens / first.seconds
 
 
-def test_nothing_half_written_is_left_behind(result: RunResult, tmp_path: Path) -> None:
+def test_nothing_half_written_is_left_after(result: RunResult, tmp_path: Path) -> None:
     result.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {RESULT_FILE, OPERATOR_FILE}
 

@@ -68,13 +68,15 @@ def test_affine_fit_equals_scikit_learn_with_intercept(ridge: float) -> None:
     x, d = x.double(), ((x + d) - x).double()
     scale = float((x - x.mean(0)).square().sum()) / WIDTH
     reference = Ridge(alpha=max(ridge * scale, 1e-12), solver="svd").fit(x.numpy(), d.numpy())
-    assert fitted.standin is not None
-    standin = fitted.standin.map
-    assert standin is not None
-    assert standin.bias is not None
-    torch.testing.assert_close(standin.matrix(), torch.from_numpy(reference.coef_.T), rtol=1e-4, atol=1e-5)
+    assert fitted.replacement is not None
+    replacement = fitted.replacement.map
+    assert replacement is not None
+    assert replacement.bias is not None
     torch.testing.assert_close(
-        standin.bias.double(), torch.from_numpy(reference.intercept_), rtol=1e-4, atol=1e-3
+        replacement.matrix(), torch.from_numpy(reference.coef_.T), rtol=1e-4, atol=1e-5
+    )
+    torch.testing.assert_close(
+        replacement.bias.double(), torch.from_numpy(reference.intercept_), rtol=1e-4, atol=1e-3
     )
     error = torch.from_numpy(reference.predict(x.numpy())) - d
     assert fitted.explained_train == pytest.approx(
@@ -164,11 +166,11 @@ def test_a_low_rank_affine_fit_has_the_bias_that_belongs_to_it() -> None:
     x, d = data(200)
     collected = block_data(x.float(), d.float(), 2)
     fitted = fit_linear(collected, RecoverySpec("affine", rank=2, ridge="0"), bias=True)
-    assert fitted.standin is not None
-    standin = fitted.standin.map
-    assert standin is not None
-    assert standin.parameters_added == 2 * WIDTH * 2 + WIDTH
-    residual = x + d - standin(x.float()).double()
+    assert fitted.replacement is not None
+    replacement = fitted.replacement.map
+    assert replacement is not None
+    assert replacement.parameters_added == 2 * WIDTH * 2 + WIDTH
+    residual = x + d - replacement(x.float()).double()
     assert residual.mean(0).abs().max() < 1e-3, "the mean must be met whatever the rank"
 
 
@@ -222,7 +224,7 @@ def test_relative_weighting_minimises_the_relative_error() -> None:
     fitted = fit_linear(given, RecoverySpec("ghost", ridge="0"), bias=False)
     w = (1 / (x + d).square().mean(-1)).sqrt()[:, None]
     expected = torch.linalg.lstsq(w * x, w * d).solution
-    torch.testing.assert_close(fitted.standin.map.matrix(), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(fitted.replacement.map.matrix(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_first_tokens_apart() -> None:
@@ -234,13 +236,13 @@ def test_first_tokens_apart() -> None:
     rest = torch.arange(100) % 10 != 0
     ones = torch.ones(90, 1).double()
     expected = torch.linalg.lstsq(torch.cat([x[rest], ones], 1), d[rest]).solution
-    standin = fitted.standin.map
-    torch.testing.assert_close(standin.matrix(), expected[:-1], rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(standin.first.double(), d[~rest].mean(0), rtol=1e-5, atol=1e-5)
+    replacement = fitted.replacement.map
+    torch.testing.assert_close(replacement.matrix(), expected[:-1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(replacement.first.double(), d[~rest].mean(0), rtol=1e-5, atol=1e-5)
     first = torch.zeros(10, 10, dtype=torch.bool)
     first[:, 0] = True
     before = given.given[1].float()
-    error = (standin(before, first) - given.given[2]).double().square().sum()
+    error = (replacement(before, first) - given.given[2]).double().square().sum()
     assert fitted.explained_train == pytest.approx(1 - float(error / d.square().sum()), abs=1e-6)
 
 

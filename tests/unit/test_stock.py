@@ -17,7 +17,7 @@ from ghostlab.errors import StockError
 from ghostlab.export import stock
 from ghostlab.export.stock import kind_reason, stock_reason
 from ghostlab.model.model import Model
-from ghostlab.model.replacement import AffineMap, StandIn
+from ghostlab.model.replacement import AffineMap, Replacement
 from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import FAMILY_OPTIONS, WIDTH, tiny_ids
 
@@ -36,7 +36,7 @@ def shifted(family: str, cut: str, **options: object) -> Model:
     """A variant with a bias, and nothing else, in the place of each block."""
     model = tiny_lm(family, **options)
     found = gl.parse_cut(cut)
-    return model.without(found, {block: StandIn(AffineMap(bias=SHIFT)) for block in found})
+    return model.without(found, {block: Replacement(AffineMap(bias=SHIFT)) for block in found})
 
 
 def check_stock(variant: Model, folder: Path, tolerance: float = 2e-5) -> dict[str, object]:
@@ -80,7 +80,7 @@ def test_a_shift_goes_into_a_bias_where_the_family_can_have_one(family: str, tmp
 def test_a_map_of_the_first_block_goes_into_the_embeddings(family: str, tied: bool, tmp_path: Path) -> None:
     cut = gl.parse_cut("0:2")
     model = tiny_lm(family, tie_word_embeddings=tied)
-    variant = model.without(cut, {Block(0, 2): StandIn(AffineMap(MATRIX, bias=SHIFT))})
+    variant = model.without(cut, {Block(0, 2): Replacement(AffineMap(MATRIX, bias=SHIFT))})
     reason = stock_reason(variant)
     assert (reason is None) == (family not in WITH_POSITIONS | {"bloom"})
     if reason is None:
@@ -104,7 +104,7 @@ def test_bfloat16_keeps_its_precision(tmp_path: Path) -> None:
 
 def test_layers_with_new_weights_are_ordinary_layers(tmp_path: Path) -> None:
     weights = {"mlp.down_proj.weight": 0.1 * torch.randn(WIDTH, 64, generator=DRAWN)}
-    variant = tiny_lm().without(gl.parse_cut("1:3"), {Block(1, 3): StandIn(layer=2, weights=weights)})
+    variant = tiny_lm().without(gl.parse_cut("1:3"), {Block(1, 3): Replacement(layer=2, weights=weights)})
     assert stock_reason(variant) is None
     check_stock(variant, tmp_path / "out", tolerance=1e-12)
 
@@ -115,17 +115,17 @@ def test_a_recovered_folder_can_be_turned_into_a_stock_one(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("standin", "reason"),
+    ("replacement", "reason"),
     [
-        (StandIn(AffineMap(MATRIX)), stock.MATRIX),
-        (StandIn(AffineMap(diagonal=SHIFT)), stock.MATRIX),
-        (StandIn(AffineMap(bias=SHIFT, first=SHIFT)), stock.FIRST),
-        (StandIn(AffineMap(first=SHIFT), layer=2), stock.FIRST_OF_LAYER),
-        (StandIn(AffineMap(MATRIX, bias=SHIFT), layer=2), stock.BESIDE),
+        (Replacement(AffineMap(MATRIX)), stock.MATRIX),
+        (Replacement(AffineMap(diagonal=SHIFT)), stock.MATRIX),
+        (Replacement(AffineMap(bias=SHIFT, first=SHIFT)), stock.FIRST),
+        (Replacement(AffineMap(first=SHIFT), layer=2), stock.FIRST_OF_LAYER),
+        (Replacement(AffineMap(MATRIX, bias=SHIFT), layer=2), stock.BESIDE),
     ],
 )
-def test_the_reason_names_what_is_in_the_way(standin: StandIn, reason: str) -> None:
-    variant = tiny_lm().without(gl.parse_cut("1:3"), {Block(1, 3): standin})
+def test_the_reason_names_what_is_in_the_way(replacement: Replacement, reason: str) -> None:
+    variant = tiny_lm().without(gl.parse_cut("1:3"), {Block(1, 3): replacement})
     assert stock_reason(variant) == reason
 
 
@@ -138,11 +138,11 @@ def scaled(
     model.hf.get_input_embeddings().weight.mul_(state)
     maps = [AffineMap(diagonal=torch.full((WIDTH,), factor - 1), bias=bias) for factor in factors]
     found = gl.parse_cut(cut)
-    return model.without(found, dict(zip(found, map(StandIn, maps), strict=True)))
+    return model.without(found, dict(zip(found, map(Replacement, maps), strict=True)))
 
 
 @pytest.mark.parametrize("family", sorted(FAMILY_OPTIONS))
-def test_factors_go_into_the_layers_behind(family: str, tmp_path: Path) -> None:
+def test_factors_go_into_the_layers_after(family: str, tmp_path: Path) -> None:
     """Of a block in the middle and of the last one, before which only the final norm is left."""
     variant = scaled(family, "1:2,3:4,5:6", 1.6, 0.7, 1.3)
     before = variant.hf(tiny_ids()).logits
@@ -155,7 +155,7 @@ def test_factors_go_into_the_layers_behind(family: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("family", ["gpt2", "granite"])
 def test_shifts_and_factors_of_several_blocks_compose(family: str, tmp_path: Path) -> None:
-    """A shift behind a factor is added to a smaller stream, by a layer whose projections are divided."""
+    """A shift after a factor is added to a smaller stream, by a layer whose projections are divided."""
     for cut in ("1:2,3:4", "0:1,3:4"):
         check_stock(scaled(family, cut, 1.6, 0.7, bias=SHIFT), tmp_path / cut[:1])
 
@@ -193,5 +193,5 @@ def test_only_a_positive_factor_is_undone_by_norms(factor: float) -> None:
 )
 def test_members_of_a_family_that_lose_a_factor(family: str, options: dict[str, Any], words: str) -> None:
     map_ = AffineMap(diagonal=torch.full((WIDTH,), 0.2))
-    variant = tiny_lm(family, **options).without(gl.parse_cut("2:4"), {Block(2, 4): StandIn(map_)})
+    variant = tiny_lm(family, **options).without(gl.parse_cut("2:4"), {Block(2, 4): Replacement(map_)})
     assert words in str(stock_reason(variant))

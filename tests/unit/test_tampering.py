@@ -16,14 +16,14 @@ from ghostlab.model.model import Model
 from ghostlab.storage import file_sha256
 from tests.helpers.lm import tiny_lm, trusted
 from tests.helpers.tiny import WIDTH
-from tests.unit.test_decoder import random_standins
+from tests.unit.test_decoder import random_replacements
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("modules")]
 
 
 @pytest.fixture(scope="module")
 def original() -> Model:
-    return tiny_lm().without(gl.parse_cut("1:3"), random_standins("1:3"))
+    return tiny_lm().without(gl.parse_cut("1:3"), random_replacements("1:3"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The Block map tab behind the page: its job, what is drawn, what a click takes, what is saved."""
+"""The Block map tab after the page: its job, what is drawn, what a click takes, what is saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app does behind the page, with a laboratory that computes nothing."""
+"""What the app does after the page, with a laboratory that computes nothing."""
 
 from __future__ import annotations
 

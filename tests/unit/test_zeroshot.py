@@ -26,7 +26,7 @@ from ghostlab.results.zeroshot import SUITES, Accuracy, TaskInfo, ZeroShot, pars
 from tests.helpers.fake_hub import fake_data_hub
 from tests.helpers.tiny import tiny_model
 from tests.helpers.tokenizers import tiny_tokenizer
-from tests.unit.test_decoder import random_standins
+from tests.unit.test_decoder import random_replacements
 
 pytestmark = pytest.mark.unit
 harness = pytest.mark.skipif(
@@ -178,7 +178,7 @@ def test_answers_are_those_of_the_harness_on_each_model_alone() -> None:
     variants = {
         "original": model,
         "drop": model.without(parse_cut("2:4")),
-        "mapped": model.without(parse_cut("3:5"), random_standins("3:5")),
+        "mapped": model.without(parse_cut("3:5"), random_replacements("3:5")),
         "other": small_model(seed=7),
     }
     updates: list[ProgressUpdate] = []

@@ -6,7 +6,7 @@ _MASSIVE = "Massive activations: Sun et al. (arXiv 2402.17762)"
 FIGURES = {
     "explained": Explanation(
         "Explained share of the gap",
-        "The first layer behind the cut expects the state Y. Plain dropping hands it X, and the recovery "
+        "The first layer after the cut expects the state Y. Plain dropping hands it X, and the recovery "
         "hands it something in between. This is the share of the squared distance from X to Y that the "
         "recovery covers, over all held-out tokens and over ordinary ones alone: 0 is no better than "
         "dropping, 100 % is a perfect restoration, and less than 0 would be worse than doing nothing. A map "
@@ -61,7 +61,7 @@ FIGURES = {
     "block_map": Explanation(
         "Block map",
         "Each cell is one block that could be dropped: its column says where it begins, its row how many "
-        "layers it has. The colour says how far the state behind it would be from the true one. All cells "
+        "layers it has. The colour says how far the state after it would be from the true one. All cells "
         "come from one reading of the text, because what least squares needs of it are only sums of "
         "products.",
         r"\text{error}_{s:e} = \frac{\lVert \hat Y_{s:e} - Y_e \rVert_F}{\lVert Y_e \rVert_F}",

@@ -54,7 +54,7 @@ FIGURES = {
         gain, fold, "error of ghost over that of ghost_sink", "the most to gain from ghost_sink", False
     ),
     "Cosine": Figure(
-        attrgetter("cosine"), number, "mean cosine of states before and behind", "the highest cosine", False
+        attrgetter("cosine"), number, "mean cosine of states before and after", "the highest cosine", False
     ),
     "Angular distance": Figure(
         attrgetter("angle"), number, "mean angle of the last token, in units of π", "the smallest angle"
@@ -100,9 +100,9 @@ def words(atlas: Atlas, block: AtlasBlock) -> list[str]:
     noun = "Layers" if last else "Layer"
     return [
         f"{noun} {block.start}{last} ({block.length} of {atlas.layers}), block {label(block)}",
-        "Error of the state behind it, ordinary held-out tokens",
+        "Error of the state after it, ordinary held-out tokens",
         *errors,
-        "Before against behind",
+        "Before against after",
         f"mean cosine: {number(block.cosine)}",
         f"angle, last token: {number(block.angle)} π",
         "Correction of ghost_sink",

@@ -83,7 +83,7 @@ def _dots(
 
 
 def _measure(rows: list[tuple[Role, BoundaryReport]], label: str, name: str) -> list[go.Scatter]:
-    """The dots of one measure, and a grey stand-in for them in the legend."""
+    """The dots of one measure, and a grey replacement for them in the legend."""
     values = [(role, getattr(report, name)) for role, report in rows]
     known = [(role, value) for role, value in values if value is not None and math.isfinite(value)]
     if not known:

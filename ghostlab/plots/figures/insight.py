@@ -64,7 +64,7 @@ def _hover(one: Direction) -> str:
 def state_plane(
     report: OperatorReport, role: Role, tokens: Literal["ordinary", "massive"] = "ordinary"
 ) -> go.Figure:
-    """States before the block, behind it, and recovered; a thin line from each recovered one to its target.
+    """States before the block, after it, and recovered; a thin line from each recovered one to its target.
 
     The plane holds most of what ordinary tokens vary in; massive ones lie far outside and are drawn apart.
     """
@@ -72,10 +72,10 @@ def state_plane(
     if plane is None:
         return style.empty("States of single tokens were not recorded.")
     points: Points = getattr(plane, tokens)
-    if not points.behind:
+    if not points.after:
         return style.empty(f"No token of the sample is {tokens}.")
     misses: list[tuple[float | None, float | None]] = []
-    for found, target in zip(points.recovered, points.behind, strict=True):
+    for found, target in zip(points.recovered, points.after, strict=True):
         misses += [found, target, (None, None)]
     lines = go.Scatter(
         x=[x for x, _ in misses],
@@ -87,7 +87,7 @@ def state_plane(
     )
     kinds = (
         ("before (what dropping leaves)", points.before, style.PRUNED.colour, "x-thin-open", 5),
-        ("behind (original)", points.behind, style.ORIGINAL.colour, "square", 6),
+        ("after (original)", points.after, style.ORIGINAL.colour, "square", 6),
         (f"recovered by {role.name}", points.recovered, role.colour, role.symbol, 6),
     )
     first, second = (percent(share) for share in plane.variance)

@@ -35,7 +35,7 @@ COUNTED = "explained share of the gap<br>(held-out tokens, as in the fit)"
 
 def counted(report: OperatorReport) -> str:
     """Which held-out tokens a map was measured on, and how they counted: those that its fit is for."""
-    tokens = "held-out tokens behind the first" if report.first_apart else "all held-out tokens"
+    tokens = "held-out tokens after the first" if report.first_apart else "all held-out tokens"
     return f"{tokens}, each relative to its size" if report.weight == "relative" else tokens
 
 

@@ -12,7 +12,7 @@ from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import TaskInfo, Which, ZeroShot
 
 LEGEND = (
-    "Accuracy in %: ± is the standard error; behind the stroke the choice is taken by likelihood per "
+    "Accuracy in %: ± is the standard error; after the stroke the choice is taken by likelihood per "
     "character (acc_norm), where the task has that. A star marks what differs from the original by more than "
     "chance (McNemar, p < 0.05)."
 )
@@ -73,7 +73,7 @@ def _bar(role: Role, name: str, metric: Metric) -> go.Bar:
 def table(found: ZeroShot, sure: float = 0.05) -> list[list[str]]:
     """Rows of text: the tasks as head, then each variant's accuracies in %.
 
-    Behind the stroke the length-normalised accuracy where a task has it; a star where the variant differs
+    After the stroke the length-normalised accuracy where a task has it; a star where the variant differs
     from the first with a smaller probability of chance than ``sure``.
     """
     head = ["variant", *(f"{task.name} ({task.documents})" for task in found.tasks), "mean"]

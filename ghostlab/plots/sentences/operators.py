@@ -177,9 +177,9 @@ def _factorisation(name: str, report: OperatorReport) -> str:
     at = int(np.nanargmax(np.abs(lead)))
     if abs(lead[at]) < 0.005:
         return f" Reduced rank and truncated SVD of {name} do equally well at every rank."
-    ahead, behind = ("Reduced rank", "truncated SVD") if lead[at] > 0 else ("Truncated SVD", "reduced rank")
+    ahead, after = ("Reduced rank", "truncated SVD") if lead[at] > 0 else ("Truncated SVD", "reduced rank")
     high, low = sorted((best.explained[at], plain.explained[at]), reverse=True)
     return (
-        f" {ahead} does better than {behind} of {name} by up to {points(high - low)}: "
+        f" {ahead} does better than {after} of {name} by up to {points(high - low)}: "
         f"{percent(high)} against {percent(low)} at rank {count(plain.ranks[at])}."
     )

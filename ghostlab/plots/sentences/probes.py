@@ -53,11 +53,11 @@ def state_plane(report: OperatorReport) -> str:
 
 def _left(shown: Points) -> float | None:
     """Root mean square distance recovered to original, over that of dropping; in the plane."""
-    if not shown.behind:
+    if not shown.after:
         return None
-    behind, before, recovered = (np.asarray(p) for p in (shown.behind, shown.before, shown.recovered))
-    gap = float(np.square(before - behind).sum())
-    return math.sqrt(float(np.square(recovered - behind).sum()) / gap) if gap else None
+    after, before, recovered = (np.asarray(p) for p in (shown.after, shown.before, shown.recovered))
+    gap = float(np.square(before - after).sum())
+    return math.sqrt(float(np.square(recovered - after).sum()) / gap) if gap else None
 
 
 def rank_at(report: OperatorReport, rank: int, factor: Factor) -> str:

@@ -22,7 +22,7 @@ from ghostlab.ui.service import handed
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.uploads import OwnedTexts
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "default"
+EXAMPLE = Path(__file__).resolve().parents[3] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
 
 Loaded = TypeVar("Loaded")
@@ -37,8 +37,8 @@ class Service:
 
     Args:
         settings: The host's limits.
-        lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.lab.Lab` on first use, in the job's
-            thread, so that the page never waits for torch.
+        lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.lab.Lab` on first use, in the
+            job's thread, so that the page never waits for torch.
         example: Folder of the finished run and the atlas that are shown before the first ones.
     """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets.txt"
+ASSETS = Path(__file__).resolve().parents[3] / "assets.txt"
 SECONDS = 300
 _LOG = logging.getLogger(__name__)
 

@@ -2,8 +2,8 @@
 
 What goes into that process and what comes out is pickled, and whatever the process changes is lost to the
 server. So there is one function, :func:`compute`, for everything that computes: it keeps its own
-:class:`ghostlab.lab.lab.Lab`, and says as it goes what a laboratory says through callbacks. :class:`LentGpu`, in
-the server, turns that back into callbacks. Written after the source of ``spaces`` 0.51.
+:class:`ghostlab.lab.lab.Lab`, and says as it goes what a laboratory says through callbacks. :class:`LentGpu`,
+in the server, turns that back into callbacks. Written after the source of ``spaces`` 0.51.
 """
 
 from __future__ import annotations

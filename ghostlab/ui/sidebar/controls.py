@@ -96,7 +96,7 @@ def cut(default: RunConfig, info: SelectionInfo | None) -> Cut:
         )  # fmt: skip
         select = gr.Dropdown(
             list(criteria), value=FIRST_CRITERION, label=label_of("select"), visible=False, elem_id="select",
-            allow_custom_value=True, info="From the list; options behind it: shortgpt,convention=flat.",
+            allow_custom_value=True, info="From the list; options after it: shortgpt,convention=flat.",
         )  # fmt: skip
         count = gr.Number(default.count, label=label_of("count"), precision=0, visible=False, elem_id="count")
         with gr.Column(visible=False, elem_id="criterion") as box:

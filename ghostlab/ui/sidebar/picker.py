@@ -25,8 +25,8 @@ from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 
-CSS = Path(__file__).with_name("picker.css")
-_JS = Path(__file__).with_name("picker.js")
+CSS = Path(__file__).parents[1] / "static" / "picker.css"
+_JS = CSS.with_suffix(".js")
 BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 """Who decides what is dropped."""
 _SHORTEST = 0.06

@@ -81,7 +81,7 @@ class Comparing:
 
 
 def build(_: Page) -> Tab:
-    """Table of runs, choice of two, and everything on them; wired by :mod:`ghostlab.ui.tabs.compare.handlers`."""
+    """Table of runs, choice of two, and everything on them; wired by the handlers beside."""
     example = {"id": "", "name": "Example", "query": ""}
     kept = gr.BrowserState([example], storage_key="ghostlab-runs", render=False)
     gr.Markdown(_LEGEND, elem_classes="gl-figure-title")

@@ -21,7 +21,7 @@ _FILES = {
 _WORDS = (
     "### Take it along\nThe report opens offline with every figure interactive; the bar of each saves it "
     "as SVG or PNG. The first link reopens this run while this server remembers it. The second fills in its "
-    "settings; what follows its question mark does so behind the address of any other Ghostlab."
+    "settings; what follows its question mark does so after the address of any other Ghostlab."
 )
 _STOCK = (
     "### Ordinary checkpoints\nAn ordinary checkpoint holds the operator in its weights, so that whatever "

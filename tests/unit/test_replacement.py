@@ -1,4 +1,4 @@
-"""The affine stand-in: arithmetic, factors, storage."""
+"""The affine replacement: arithmetic, factors, storage."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_rounding_touches_only_the_correction(generator: torch.Generator) -> Non
 def test_storage_round_trip(generator: torch.Generator, bias: bool, factored: bool) -> None:
     b = torch.randn(6, generator=generator) if bias else None
     factors = (torch.randn(6, 2, generator=generator), torch.randn(2, 6, generator=generator))
-    standin = AffineMap(factors=factors, bias=b) if factored else AffineMap(torch.randn(6, 6), bias=b)
-    again = AffineMap.from_tensors(standin.tensors())
+    replacement = AffineMap(factors=factors, bias=b) if factored else AffineMap(torch.randn(6, 6), bias=b)
+    again = AffineMap.from_tensors(replacement.tensors())
     x = torch.randn(3, 6, generator=generator)
-    assert torch.equal(again(x), standin(x))
+    assert torch.equal(again(x), replacement(x))
 
 
 @pytest.mark.parametrize(
