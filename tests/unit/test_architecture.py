@@ -1,4 +1,4 @@
-"""The shape of the code: one-way road, one room for gradio, light imports, short files."""
+"""The shape of the code: a one-way road without circles, one room for gradio, light imports, short files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,44 +15,32 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ghostlab"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
-COMMON = {
-    "answers", "atlas", "checks", "checksum", "comparison", "config", "cut", "errors", "generations", "insights", "probes", "progress",
-    "records", "resampling", "results", "scoring", "settings", "spec", "windowrule", "zeroshot",
-}  # fmt: skip
 ROAD = [
-    "model",
-    "text",
-    "calibration",
-    "pruning",
-    "recovery",
-    "analysis",
-    "evaluation",
-    "plots",
-    "report",
-    "bundle",
-    "measure",
-    "assembly",
-    "steps",
-    "workbench",
-    "scouting",
-    "probing",
-    "exporting",
-    "answering",
-    "lab",
-    "jobstate",
-    "jobs",
-    "ui",
-    "cli",
+    *("errors", "progress", "settings", "storage", "cut", "registry", "spec", "config", "checks", "results"),
+    *(
+        "model",
+        "text",
+        "calibration",
+        "recovery",
+        "pruning",
+        "analysis",
+        "evaluation",
+        "export",
+        "plots",
+        "report",
+    ),
+    *("lab", "jobs", "ui", "cli", "__main__"),
 ]
-"""A room imports from rooms to its left; everybody from COMMON."""
-
+"""A room imports from itself and from rooms to its left."""
+LIGHT = ROAD[: ROAD.index("model")]
+"""Rooms that load nothing heavy."""
 HEAVY = {"torch", "transformers", "gradio", "datasets", "pandas", "sklearn"}
-
-
-def _room(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+MOST_LINES = 400
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -64,37 +53,56 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _rooms_used(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in _imports(path) if name.startswith("ghostlab.")}
+def _module(name: str) -> str | None:
+    """The module of this package that an imported name is, or lies in."""
+    known = (name, name.rpartition(".")[0])
+    return next((module for module in known if module in FILES and module != "ghostlab"), None)
+
+
+ARROWS = {
+    name: {module for module in map(_module, _imports(path)) if module and module != name}
+    for name, path in FILES.items()
+    if name != "ghostlab"  # the public API names every room, lazily
+}
+
+
+def _room(module: str) -> str:
+    return module.split(".")[1]
 
 
 def test_every_module_has_its_place() -> None:
-    rooms = {_room(path) for path in MODULES} - {"__init__"}
-    assert rooms <= COMMON | set(ROAD), "place the new room on the road"
+    assert {_room(name) for name in ARROWS} <= set(ROAD), "place the new room on the road"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_one_way(path: Path) -> None:
-    room = _room(path)
-    if room == "__init__":
-        return  # the public API names every room, lazily
-    allowed = COMMON | set(ROAD[: ROAD.index(room) + 1] if room in ROAD else []) | {"__version__"}
-    assert _rooms_used(path) <= allowed
+def test_imports_go_one_way() -> None:
+    wrong = [
+        f"{name} -> {used}"
+        for name, uses in ARROWS.items()
+        for used in uses
+        if ROAD.index(_room(used)) > ROAD.index(_room(name))
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_only_the_ui_imports_gradio(path: Path) -> None:
-    packages = {name.split(".")[0] for name in _imports(path)}
-    assert _room(path) == "ui" or not packages & {"gradio", "gradio_client"}
+def test_no_two_modules_import_each_other_in_a_circle() -> None:
+    TopologicalSorter(ARROWS).prepare()  # raises CycleError with the circle
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 250
+def test_only_the_ui_imports_gradio() -> None:
+    gradio = {
+        name for name in ARROWS for used in _imports(FILES[name]) if used.split(".")[0].startswith("gradio")
+    }
+    assert {_room(name) for name in gradio} == {"ui"}
+    assert not any(name.startswith("ghostlab.ui.service") for name in gradio)
 
 
-def test_light_modules_load_nothing_heavy() -> None:
-    names = ["ghostlab", "ghostlab.cli", *(f"ghostlab.{name}" for name in sorted(COMMON))]
-    code = f"import sys, {', '.join(names)}; print(*sorted({HEAVY!r} & set(sys.modules)))"
+def test_files_are_short() -> None:
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in FILES.items()}
+    assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_light_rooms_load_nothing_heavy() -> None:
+    light = [name for name in ARROWS if _room(name) in LIGHT]
+    code = f"import sys, ghostlab.cli, {', '.join(light)}; print(*sorted({HEAVY!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -30,7 +30,7 @@ Rows = list[list[AtlasBlock | None]]
 
 
 def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
-    """Start by length, coloured by a figure of :data:`~ghostlab.plots.figures.blocks.FIGURES`; bright is good.
+    """Start by length, coloured by one of :data:`.blocks.FIGURES`; bright is good to drop.
 
     ``customdata`` of a cell is its block (``20:25``), ``text`` its figures in words, lines apart by ``<br>``.
     The best block of each length is outlined.
