@@ -37,7 +37,7 @@ class Registry(Mapping[str, T]):
     Args:
         kind: What an entry is called in messages, for example ``operator``.
         type_: The class of an entry.
-        builtin: Where the built-in entries are, as ``module:attribute``; an attribute is one entry or a tuple.
+        builtin: Where the built-in entries are, ``module:attribute``; an attribute is an entry or a tuple.
         group: Group of the entry points through which packages add entries; none if they cannot.
     """
 
@@ -75,9 +75,8 @@ class Registry(Mapping[str, T]):
     def _loaded(self) -> tuple[dict[str, T], tuple[str, ...]]:
         entries = {entry.name: entry for place in self.builtin for entry in _load(place)}
         problems = []
-        for point in (
-            sorted(entry_points(group=self.group), key=lambda point: point.name) if self.group else ()
-        ):
+        points = entry_points(group=self.group) if self.group else ()
+        for point in sorted(points, key=lambda point: point.name):
             try:
                 entries |= self._checked(point, entries)
             except (Exception, SystemExit) as error:  # whatever somebody else's module does
@@ -94,9 +93,7 @@ class Registry(Mapping[str, T]):
             if not isinstance(entry, self.type):
                 raise _Unfit(f"{point.value} is {type(entry).__name__}, not {self.type.__name__}")
             if not re.fullmatch(r"[\w.-]+", entry.name):
-                raise _Unfit(
-                    f"the name '{entry.name}' has signs other than letters, digits, '_', '-' and '.'"
-                )
+                raise _Unfit(f"the name '{entry.name}' is not made of letters, digits, '_', '-' and '.'")
             if entry.name in known or entry.name in found:
                 raise _Unfit(f"the name '{entry.name}' is taken")
             found[entry.name] = entry

@@ -84,7 +84,7 @@ def test_plug_ins_follow_the_built_ins(install: Install) -> None:
         ("TOOL = 'drill'", "broken:TOOL is str, not Tool"),
         ("TOOL = Tool('hammer')", "the name 'hammer' is taken"),
         ("TOOL = (Tool('drill'), Tool('drill'))", "the name 'drill' is taken"),
-        ("TOOL = Tool('drill,rank=2')", "the name 'drill,rank=2' has signs other than letters"),
+        ("TOOL = Tool('drill,rank=2')", "the name 'drill,rank=2' is not made of letters"),
         ("raise ValueError('two\\nlines.')", "ValueError: two lines"),
     ],
 )
