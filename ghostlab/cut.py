@@ -102,7 +102,7 @@ class Cut:
                 f"It has {depth} layers, 0 to {depth - 1}; the last one is {depth - 1}:{depth}.",
             )
         if len(self.dropped) == depth:
-            raise CutError(f"This drops all {depth} layers.", "Leave at least one layer replacementg.")
+            raise CutError(f"This drops all {depth} layers.", "Keep at least one layer.")
 
     @classmethod
     def of_layers(cls, layers: Iterable[int]) -> Cut:

@@ -1,17 +1,20 @@
 """Generated text as HTML: each token shaded by how much it surprises the original, its departure marked.
 
-The app and the report show the same spans; their style is in ``tokens.css``, and ``tokens.js`` tells the
-likelihoods of the one that is pointed at, tapped or reached by keyboard. All text is escaped.
+The app and the report share ``templates/tokens.html`` and ``tokens.css``; ``tokens.js`` shows the likelihoods
+of the token that is pointed at, tapped or reached by keyboard.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from markupsafe import Markup, escape
+
+from ghostlab.plots import html
 from ghostlab.plots.formats import MINUS, number, percent, plural
 from ghostlab.results.generation import Generation, Token
 
@@ -22,10 +25,7 @@ CSS = Path(__file__).with_name("tokens.css")
 SCRIPT = CSS.with_suffix(".js")
 FACTORS = (2, 10, 100)
 """A token is shaded one step darker when it is this many times less likely to the original."""
-MARK = (
-    '<span class="gl-leaves" role="img" aria-label="here it leaves the original\'s path">'
-    "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}</span>"
-)
+_TEMPLATE = "plots/templates/tokens.html"
 
 
 def level(token: Token) -> int:
@@ -33,32 +33,51 @@ def level(token: Token) -> int:
     return sum(token.surprise >= math.log(factor) for factor in FACTORS)
 
 
-def marked(made: Generation) -> str:
+@dataclass(frozen=True)
+class _Span:
+    """A token as it is shown. Space in front stands outside: shaded, it would dangle at the end of a line."""
+
+    shown: str
+    space: str
+    classes: str
+    tip: str
+    leaves: bool
+
+    @property
+    def blank(self) -> bool:
+        return not self.shown
+
+
+def marked(made: Generation) -> Markup:
     """The continuation, token by token; plain text in results that do not know the tokens."""
     if not made.written:
         return escape(made.text)
-    spans, place = [], 0
+    return html.macro(_TEMPLATE, "text", list(_spans(made)))
+
+
+def _spans(made: Generation) -> Iterator[_Span]:
+    place = 0
     for index, token in enumerate(made.written):
         in_text = made.text.startswith(token.text, place)  # the name of a special token is not
         place += len(token.text) if in_text else 0
-        kinds = {"gl-here": index == made.leaves, "gl-special": not in_text}
-        spans.append(_span(token, made.variant, kinds, first=index == 0))
-    return "".join(spans)
+        leaves = index == made.leaves
+        shown = token.text.lstrip()
+        classes = {
+            f"gl-s{level(token)}": level(token) > 0,
+            "gl-here": leaves,
+            "gl-special": not in_text,
+            "gl-blank": not shown,
+        }
+        yield _Span(
+            shown,
+            token.text[: len(token.text) - len(shown)],
+            " ".join(["gl-token", *(name for name, holds in classes.items() if holds)]),
+            _tip(token, made.variant),
+            leaves,
+        )
 
 
-def _span(token: Token, variant: str, kinds: dict[str, bool], *, first: bool) -> str:
-    """One token; only the first of a text is a stop of the Tab key, from there the arrow keys go on."""
-    shown = token.text.lstrip()  # a space in front is left out: shaded, it would dangle at the end of a line
-    space = token.text[: len(token.text) - len(shown)]
-    all_kinds = {f"gl-s{level(token)}": level(token) > 0, **kinds, "gl-blank": not shown}
-    names = " ".join(["gl-token", *(name for name, holds in all_kinds.items() if holds)])
-    tells = f'tabindex="{0 if first else -1}" data-tip="{escape(_told(token, variant))}"'
-    span = f'<span class="{names}" {tells}>{escape(shown)}</span>'
-    mark = MARK if kinds["gl-here"] else ""
-    return f"{space}{mark}{span}" if shown else f"{mark}{span}{space}"
-
-
-def _told(token: Token, variant: str) -> str:
+def _tip(token: Token, variant: str) -> str:
     """What the tooltip of a token says, one fact a line."""
     lines = [_quoted(token.text) if token.text else "part of a character"]
     if variant != "original":
@@ -80,18 +99,10 @@ def _likelihood(log_probability: float) -> str:
     return f"log-probability {log_probability:.2f} ({likely})".replace(" -", f" {MINUS}")
 
 
-def legend() -> str:
+def legend() -> Markup:
     """What shade, underline and mark mean."""
     steps = [f"{low} to {high} times" for low, high in pairwise(FACTORS)]
-    steps.append(f"over {FACTORS[-1]} times")
-    chips = "".join(
-        f'<li><span class="gl-token gl-s{index}">token</span> {step} less likely</li>'
-        for index, step in enumerate(steps, start=1)
-    )
-    return (
-        '<ul class="gl-legend" aria-label="How tokens are marked"><li>To the original, a token is</li>'
-        f"{chips}<li>{MARK} leaves the original's greedy path</li></ul>"
-    )
+    return html.macro(_TEMPLATE, "legend", [*steps, f"over {FACTORS[-1]} times"])
 
 
 def timing(made: Generation) -> str:
@@ -111,7 +122,7 @@ def reuse(made: Generation) -> str:
     return f"{plural(blocks, 'layer')} {verb} the original's prompt" if blocks else ""
 
 
-def replacementg(made: Generation) -> str:
+def departure(made: Generation) -> str:
     """Where the continuation leaves the original's greedy path; nothing in results that do not know."""
     if not made.written:
         return ""

@@ -159,7 +159,7 @@ def _generations(result: RunResult) -> str:
 
 def _text(title: str, made: Generation, prompt: str = "") -> str:
     """A continuation, token by token; after its prompt where that is not told elsewhere."""
-    says = "; ".join(filter(None, (tokens.replacementg(made), tokens.timing(made))))
+    says = "; ".join(filter(None, (tokens.departure(made), tokens.timing(made))))
     asked = f"<p>{escape(prompt)}</p>" if prompt else ""
     return page.article(title, says, f"{asked}<blockquote>{tokens.marked(made)}</blockquote>")
 

@@ -174,7 +174,7 @@ def _facts(made: Generation | None) -> str:
     """How a finished continuation went: how fast, and where it left the original's path."""
     if made is None:
         return ""
-    facts = filter(None, (tokens.replacementg(made), tokens.timing(made), tokens.reuse(made)))
+    facts = filter(None, (tokens.departure(made), tokens.timing(made), tokens.reuse(made)))
     return "".join(f"<span>{escape(fact)}</span>" for fact in facts)
 
 

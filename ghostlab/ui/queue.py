@@ -159,7 +159,7 @@ def _row(view: View, words: str) -> str:
     elif isinstance(view.result, RunResult):
         button = _button(view, "open", "Open", text)
     return (
-        f'<li class="gl-{view.state}"><b>{escape(_replacementg(view))}</b>'
+        f'<li class="gl-{view.state}"><b>{escape(_state(view))}</b>'
         f'<span title="{text}">{text}</span>{button}</li>'
     )
 
@@ -171,7 +171,7 @@ def _button(view: View, act: str, name: str, words: str) -> str:
     )
 
 
-def _replacementg(view: View) -> str:
+def _state(view: View) -> str:
     """How a job is, in a word or two that do not change with every step."""
     if view.state == "waiting":
         return "Next" if view.position == 1 else f"Number {view.position} in line"

@@ -87,10 +87,10 @@ def test_words_on_a_continuation_are_its_own_numbers() -> None:
     assert tokens.timing(pruned) == "first token after 0.12 s, then 7.4 tokens/s"
     assert tokens.timing(replace(pruned, first_seconds=0.0)) == "6 tokens, 7.5 tokens/s"
     assert tokens.timing(Generation("a", "b", 1, 0.0)) == "1 token"
-    assert tokens.replacementg(original) == "8 tokens: the original's own path"
-    assert tokens.replacementg(ghost) == "leaves the original's path at token 2 of 5"
-    assert tokens.replacementg(replace(ghost, leaves=None)) == "on the original's path for all 5 tokens"
-    assert tokens.replacementg(replace(ghost, written=[])) == ""
+    assert tokens.departure(original) == "8 tokens: the original's own path"
+    assert tokens.departure(ghost) == "leaves the original's path at token 2 of 5"
+    assert tokens.departure(replace(ghost, leaves=None)) == "on the original's path for all 5 tokens"
+    assert tokens.departure(replace(ghost, written=[])) == ""
     assert (tokens.reuse(original), tokens.reuse(ghost)[:9]) == ("", "20 layers")
 
 

@@ -105,7 +105,7 @@ def test_a_cut_that_cannot_fit_a_known_model_is_refused_before_anything_is_queue
     (tmp_path / "config.json").write_text('{"num_hidden_layers": 4, "hidden_size": 8}', encoding="utf-8")
     for model, drop, problem in (
         ("embedded", "40:50", "Block 40:50 lies outside the model. It has 30 layers, 0 to 29"),
-        ("embedded", "0:30", "This drops all 30 layers. Leave at least one"),
+        ("embedded", "0:30", "This drops all 30 layers. Keep at least one"),
         (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 layers"),
     ):
         with pytest.raises(CutError, match=problem):

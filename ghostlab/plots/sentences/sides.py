@@ -10,7 +10,7 @@ import numpy as np
 from ghostlab.plots import style
 from ghostlab.plots.formats import count, fold, number, percent, plural
 from ghostlab.plots.sentences.kinds import FEW
-from ghostlab.plots.tokens import replacementg
+from ghostlab.plots.tokens import departure
 from ghostlab.results.compare import ORIGINAL, Side, same_windows
 from ghostlab.results.generation import Generation
 from ghostlab.results.records import Metric, OperatorReport
@@ -216,7 +216,7 @@ def texts(one: Side, other: Side) -> str:
     made = [written(side) for side in (one, other)]
     if None in made:
         return f"{one.name} and {other.name} did not both continue a prompt."
-    ours, theirs = (replacementg(text) for text in made if text is not None)
+    ours, theirs = (departure(text) for text in made if text is not None)
     if not ours or not theirs:
         return f"What {one.name} and {other.name} made of their prompts."
     return f"{one.name}: {ours}. {other.name}: {theirs}."

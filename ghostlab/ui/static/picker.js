@@ -80,7 +80,7 @@ function asked() {
 
 function summary(dropped, problem) {
   if (problem) return problem;
-  if (dropped.size === depth()) return "This drops every layer: leave at least one replacementg.";
+  if (dropped.size === depth()) return "This drops every layer: leave at least one layer.";
   const said = dropped.size ? `Drops ${spoken(dropped)} (${dropped.size} of ${depth()}).` : "";
   if (props.by_hand) return said || "Nothing is dropped: click or drag over layers.";
   const chosen = dropped.size
