@@ -12,10 +12,11 @@ def lent_gpu(settings: Settings):
     if os.environ.get("SPACES_ZERO_GPU", "").lower() not in ("1", "t", "true"):
         return None
     import spaces  # the host installs it; before torch
+    from gradio import Error
 
     from ghostlab.ui.service.zerogpu import LentGpu, compute, seconds
 
-    return LentGpu(spaces.GPU(compute, duration=seconds), settings)
+    return LentGpu(spaces.GPU(compute, duration=seconds), settings, Error)
 
 
 def main() -> int:

@@ -31,11 +31,11 @@ def export_command(
     if stock and mergekit:
         raise ConfigError("--stock and --mergekit are two forms.", "Give one of them.")
     loaded = RunResult.load(result)
-    from ghostlab.lab.export import Form
     from ghostlab.lab.lab import Lab
+    from ghostlab.lab.requests import ExportForm
 
     with followed() as (sink, token):
-        form: Form = "stock" if stock else "mergekit" if mergekit else "recovered"
+        form: ExportForm = "stock" if stock else "mergekit" if mergekit else "recovered"
         written = Lab(Settings.from_env()).export(loaded, method, out, form=form, progress=sink, cancel=token)
     typer.echo(f"Wrote {written}")
     if mergekit:

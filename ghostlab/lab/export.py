@@ -6,13 +6,14 @@ Nothing is fitted again: the operators come from the result.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError, memory_errors
 from ghostlab.export.card import model_card
 from ghostlab.export.mergekit import write_recipe
 from ghostlab.export.stock import stock_reason
+from ghostlab.lab.requests import ExportForm, ExportRequest
 from ghostlab.lab.run import replacements_of
 from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
@@ -20,35 +21,24 @@ from ghostlab.progress import Progress
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
 
-Form = Literal["recovered", "stock", "mergekit"]
-FORMS: tuple[Form, ...] = get_args(Form)
+FORMS: tuple[ExportForm, ...] = get_args(ExportForm)
 PRUNED = "pruned"
 """The label of the model with nothing in the place of the blocks."""
 
 _LESS_MEMORY = "Choose dtype bfloat16, or free memory."
 
 
-def export(
-    bench: Workbench, result: RunResult, label: str, folder: str | Path, *, form: Form, progress: Progress
-) -> Path:
+def export(bench: Workbench, request: ExportRequest, progress: Progress) -> Path:
     """Write one variant of a run to a new or empty folder, whole or not at all.
-
-    Args:
-        bench: Holds the model, or loads it.
-        result: The run; with its operators, unless the export is of a plain drop.
-        label: One of :func:`labels`, or a method's name if only one recovery is of that method.
-        folder: Where to.
-        form: ``recovered`` (operators beside the weights), ``stock`` (an ordinary checkpoint, where that is
-            exact) or ``mergekit`` (a recipe; plain drops only).
-        progress: Told what is happening.
 
     Raises:
         ConfigError: If there is no such recovery or form, or mergekit is asked for an operator.
         StockError: If the recovery cannot be an ordinary checkpoint, saying why.
         ResultError: If the operators are not at hand or not those of this model, or the folder is in use.
     """
+    result, label, folder, form = request.result, request.label, request.folder, request.form
     if form not in FORMS:
-        raise ConfigError(f"There is no export form '{form}'.", f"Choose from: {', '.join(FORMS)}.")
+        raise ConfigError(f"Unknown export form '{form}'.", f"Choose from: {', '.join(FORMS)}.")
     run = _run(result, label)
     if form == "mergekit":
         if not _is_drop(run):

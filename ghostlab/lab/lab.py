@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
@@ -12,28 +16,43 @@ from ghostlab.errors import memory_errors
 from ghostlab.export.folder import pack
 from ghostlab.lab import records as assembly
 from ghostlab.lab.atlas import score, survey
-from ghostlab.lab.export import Form, export, reason_not_stock
+from ghostlab.lab.export import export, reason_not_stock
 from ghostlab.lab.measure import measure
 from ghostlab.lab.probe import probe
+from ghostlab.lab.requests import (
+    Answer,
+    AtlasRequest,
+    EvaluateRequest,
+    ExportForm,
+    ExportRequest,
+    GenerateRequest,
+    Listeners,
+    ProbeRequest,
+    Request,
+    RunRequest,
+    ScoreRequest,
+    Work,
+)
 from ghostlab.lab.run import check, continue_all, decide, fit_all, rebuild, timed
 from ghostlab.lab.session import Workbench
 from ghostlab.lab.zeroshot import answer
 from ghostlab.model.model import Model
-from ghostlab.progress import SILENT, CancelToken, Progress, ProgressSink
+from ghostlab.progress import SILENT, CancelToken, Progress
 from ghostlab.recovery.fitting import apply
 from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
-from ghostlab.results.generation import Generation, OnGenerations, OnText
+from ghostlab.results.generation import Generation
 from ghostlab.results.probe import Alteration, Probe
 from ghostlab.results.records import Baseline, SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.settings import Settings
 
-OnResult = Callable[[RunResult], None]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Lab:
-    """Runs configurations, one at a time: whoever shares a lab between threads lets one run in at a time.
+    """Computes what is requested, one request at a time: another thread waits until the lab is free.
 
     Args:
         settings: Host settings; default from the environment.
@@ -42,46 +61,33 @@ class Lab:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings.from_env()
         self._bench = Workbench(self.settings)
+        self._free = threading.Lock()
 
-    def run(
-        self,
-        config: RunConfig,
-        *,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_result: OnResult | None = None,
-        on_text: OnText | None = None,
-    ) -> RunResult:
-        """Run the whole road.
-
-        Args:
-            config: What to run.
-            progress: Told how far the run is.
-            cancel: Stops the run within one batch or one token.
-            on_result: Given the result as soon as everything is measured, before anything is generated, and
-                again with each continuation that is judged, or with what is written when it is stopped.
-            on_text: Given each continuation as it grows.
+    def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
+        """Do what is requested.
 
         Raises:
             GhostlabError: For anything that the user can mend; see :mod:`ghostlab.errors`.
+            Cancelled: If ``work`` is cancelled.
         """
-        check(config, self.settings)
-        steps = Progress(progress, cancel)
-        with memory_errors(LESS_MEMORY):
-            model = self._bench.model(config, steps.part(0.0, 0.05))
-            result, variants = self._measure(config, model, steps.part(0.05, 0.85))
-            keep = on_result or (lambda _: None)
-            keep(result)
-            with timed(result.timings, "generate"):
-                generations = continue_all(
-                    config,
-                    variants,
-                    steps.part(0.85, 1.0),
-                    on_text,
-                    lambda made: keep(replace(result, generations=made)),
-                )
-        steps.at(1.0, "Done")
-        return replace(result, generations=generations)
+        work = work or Work()
+        with self._alone(work.cancel):
+            answer: Answer = _DOERS[type(request)](self, request, work)
+        return answer
+
+    @contextmanager
+    def _alone(self, cancel: CancelToken | None = None) -> Iterator[None]:
+        """Wait until no other thread is served; a stop is obeyed meanwhile."""
+        while not self._free.acquire(timeout=0.2):
+            Progress(cancel=cancel).check()
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    def run(self, config: RunConfig, **listeners: Unpack[Listeners]) -> RunResult:
+        """Run the whole road; listeners are the fields of :class:`~ghostlab.lab.requests.Work`."""
+        return self.call(RunRequest(config), Work(**listeners))
 
     def generate(
         self,
@@ -93,18 +99,9 @@ class Lab:
         temperature: float = 0.0,
         top_p: float = 1.0,
         seed: int = 0,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_text: OnText | None = None,
-        on_generations: OnGenerations | None = None,
+        **listeners: Unpack[Listeners],
     ) -> list[Generation]:
-        """Let every variant of a finished run continue another prompt; arguments as in :meth:`run`.
-
-        ``on_generations`` is given those that are judged, after each, and all that is written when stopped.
-
-        Raises:
-            GhostlabError: If the model cannot be loaded again or the request exceeds a limit.
-        """
+        """Let every variant of a finished run continue another prompt."""
         config = replace(
             result.config,
             prompt=prompt,
@@ -114,24 +111,13 @@ class Lab:
             top_p=top_p,
             seed=seed,
         )
-        check(config, self.settings)
-        steps = Progress(progress, cancel)
-        with memory_errors("Lower new_tokens or shorten the prompt."):
-            model = self._bench.model(config, steps.part(0.0, 0.1))
-            variants = rebuild(model, result)
-            return continue_all(config, variants, steps.part(0.1, 1.0), on_text, on_generations)
+        return self.call(GenerateRequest(replace(result, config=config)), Work(**listeners))
 
     def probe(
-        self,
-        result: RunResult,
-        label: str,
-        *asked: Alteration,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-        on_text: OnText | None = None,
+        self, result: RunResult, label: str, *alterations: Alteration, **listeners: Unpack[Listeners]
     ) -> list[Probe]:
-        """Measure altered copies of a recovery's maps; see :func:`ghostlab.lab.probe.probe`."""
-        return probe(self._bench, result, label, asked, progress=Progress(progress, cancel), on_text=on_text)
+        """Measure altered copies of a recovery's maps; see :class:`~ghostlab.lab.requests.ProbeRequest`."""
+        return self.call(ProbeRequest(result, label, alterations), Work(**listeners))
 
     def export(
         self,
@@ -139,16 +125,16 @@ class Lab:
         label: str,
         folder: str | Path,
         *,
-        form: Form = "recovered",
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
+        form: ExportForm = "recovered",
+        **listeners: Unpack[Listeners],
     ) -> Path:
-        """Write a variant of a finished run to a folder; see :func:`ghostlab.lab.export.export`."""
-        return export(self._bench, result, label, folder, form=form, progress=Progress(progress, cancel))
+        """Write a variant of a finished run; see :class:`~ghostlab.lab.requests.ExportRequest`."""
+        return self.call(ExportRequest(result, label, folder, form), Work(**listeners))
 
     def stock_reason(self, result: RunResult, label: str) -> str | None:
         """Why a recovery cannot be exported as ``stock``, in one sentence; ``None`` if it can."""
-        return reason_not_stock(self._bench, result, label, SILENT)
+        with self._alone():
+            return reason_not_stock(self._bench, result, label, SILENT)
 
     def evaluate(
         self,
@@ -157,46 +143,68 @@ class Lab:
         *,
         limit: int | None = None,
         hub: bool = False,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
+        **listeners: Unpack[Listeners],
     ) -> ZeroShot:
-        """Let every variant of a finished run, or models that are named, answer zero-shot tasks.
-
-        Raises:
-            GhostlabError: If a model cannot be loaded or a task cannot be asked; see
-                :func:`ghostlab.lab.zeroshot.answer`, also for the other arguments.
-        """
-        return answer(self._bench, source, tasks, limit=limit, hub=hub, progress=Progress(progress, cancel))
+        """Zero-shot answers of variants or models; see :class:`~ghostlab.lab.requests.EvaluateRequest`."""
+        return self.call(EvaluateRequest(source, tasks, limit, hub), Work(**listeners))
 
     def atlas(
-        self,
-        config: RunConfig,
-        lengths: Sequence[int] = DEFAULT_LENGTHS,
-        *,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
+        self, config: RunConfig, lengths: Sequence[int] = DEFAULT_LENGTHS, **listeners: Unpack[Listeners]
     ) -> Atlas:
-        """Survey every block of so many layers; ``config`` names model and calibration text.
+        """Figures of every block of so many layers; ``config`` names model and calibration text."""
+        return self.call(AtlasRequest(config, tuple(lengths)), Work(**listeners))
 
-        Raises:
-            GhostlabError: As :meth:`run`; a CutError if a length does not fit the model.
-        """
+    def score(self, config: RunConfig, **listeners: Unpack[Listeners]) -> SelectionInfo:
+        """Scores of the criterion that ``config`` selects, and the blocks that it would drop."""
+        return self.call(ScoreRequest(config), Work(**listeners))
+
+    def _run(self, request: RunRequest, work: Work) -> RunResult:
+        config, steps = request.config, work.steps
         check(config, self.settings)
-        return survey(self._bench, config, lengths, Progress(progress, cancel))
+        with memory_errors(LESS_MEMORY):
+            model = self._bench.model(config, steps.part(0.0, 0.05))
+            result, variants = self._measure(config, model, steps.part(0.05, 0.85))
+            begun = time.perf_counter()
 
-    def score(
-        self,
-        config: RunConfig,
-        *,
-        progress: ProgressSink | None = None,
-        cancel: CancelToken | None = None,
-    ) -> SelectionInfo:
-        """Scores of the criterion that ``config`` selects, and the blocks that it would drop.
+            def with_texts(made: list[Generation]) -> RunResult:
+                clock = {**result.timings, "generate": round(time.perf_counter() - begun, 3)}
+                return replace(result, generations=made, timings=clock)
 
-        Raises a ConfigError if it selects none, and as :meth:`run`.
-        """
-        check(config, self.settings)
-        return score(self._bench, config, Progress(progress, cancel))
+            keep = work.on_result or (lambda _: None)
+            keep(with_texts([]))
+            made = continue_all(
+                config, variants, steps.part(0.85, 1.0), work.on_text, lambda made: keep(with_texts(made))
+            )
+            result = with_texts(made)
+        steps.at(1.0, "Done")
+        return result
+
+    def _generate(self, request: GenerateRequest, work: Work) -> list[Generation]:
+        result, steps = request.result, work.steps
+        check(result.config, self.settings)
+        with memory_errors("Lower new_tokens or shorten the prompt."):
+            model = self._bench.model(result.config, steps.part(0.0, 0.1))
+            variants = rebuild(model, result)
+            return continue_all(
+                result.config, variants, steps.part(0.1, 1.0), work.on_text, work.on_generations
+            )
+
+    def _probe(self, request: ProbeRequest, work: Work) -> list[Probe]:
+        return probe(self._bench, request, work)
+
+    def _export(self, request: ExportRequest, work: Work) -> Path:
+        return export(self._bench, request, work.steps)
+
+    def _evaluate(self, request: EvaluateRequest, work: Work) -> ZeroShot:
+        return answer(self._bench, request, work.steps)
+
+    def _atlas(self, request: AtlasRequest, work: Work) -> Atlas:
+        check(request.config, self.settings)
+        return survey(self._bench, request.config, request.lengths, work.steps)
+
+    def _score(self, request: ScoreRequest, work: Work) -> SelectionInfo:
+        check(request.config, self.settings)
+        return score(self._bench, request.config, work.steps)
 
     def _measure(
         self, config: RunConfig, model: Model, progress: Progress
@@ -238,12 +246,17 @@ class Lab:
         return result, variants
 
 
-def run(
-    config: RunConfig,
-    *,
-    progress: ProgressSink | None = None,
-    cancel: CancelToken | None = None,
-    settings: Settings | None = None,
-) -> RunResult:
+_DOERS: dict[type[Request[Any]], Callable[[Lab, Any, Work], Any]] = {
+    RunRequest: Lab._run,
+    GenerateRequest: Lab._generate,
+    ProbeRequest: Lab._probe,
+    ExportRequest: Lab._export,
+    EvaluateRequest: Lab._evaluate,
+    AtlasRequest: Lab._atlas,
+    ScoreRequest: Lab._score,
+}
+
+
+def run(config: RunConfig, *, settings: Settings | None = None, **listeners: Unpack[Listeners]) -> RunResult:
     """Run a configuration in a lab of its own; see :meth:`Lab.run`."""
-    return Lab(settings).run(config, progress=progress, cancel=cancel)
+    return Lab(settings).run(config, **listeners)

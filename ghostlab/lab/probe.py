@@ -21,6 +21,7 @@ from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.evaluation.writer import Sampling
 from ghostlab.export.folder import unpack
+from ghostlab.lab.requests import ProbeRequest, Work
 from ghostlab.lab.session import Workbench
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import AffineMap, Replacement
@@ -36,30 +37,15 @@ from ghostlab.text.documents import Text
 Seen = dict[Block, Moments]
 
 
-def probe(
-    bench: Workbench,
-    result: RunResult,
-    label: str,
-    asked: Sequence[Alteration],
-    *,
-    progress: Progress,
-    on_text: OnText | None = None,
-) -> list[Probe]:
+def probe(bench: Workbench, request: ProbeRequest, work: Work) -> list[Probe]:
     """Measure altered copies of a recovery's maps on the run's held-out windows, all in one pass.
-
-    Args:
-        bench: Holds the model, the texts and what was calibrated.
-        result: A finished run with its operators.
-        label: The recovery whose maps are altered, the same way in each block.
-        asked: What to make of them. A single one also continues the run's prompt.
-        progress: Told how far it is; obeyed when stopped.
-        on_text: Given the continuation as it grows.
 
     Raises:
         ConfigError: If there is no such recovery, it has no map alone, or an alteration is impossible.
         ResultError: If the result's operators are not at hand.
         Cancelled: Between two batches or tokens.
     """
+    result, label, asked, progress = request.result, request.label, request.alterations, work.steps
     config = result.config
     maps = _maps(result, label)
     for how in asked:
@@ -78,7 +64,7 @@ def probe(
         said: list[Generation | None] = [None] * len(asked)
         if len(asked) == 1 and config.new_tokens:
             named = {"original": model, label: variants[0]}
-            said = list(_continue(config, named, progress.part(0.8, 1.0), on_text))
+            said = list(_continue(config, named, progress.part(0.8, 1.0), work.on_text))
     progress.at(1.0, "Done")
     return [
         Probe(

@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 import app
+from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
+from ghostlab.lab.requests import GenerateRequest, RunRequest
 from ghostlab.settings import Settings
 from ghostlab.ui import app as ui_app
 from ghostlab.ui import registry
 from ghostlab.ui.service import space, zerogpu
+from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
 
@@ -63,9 +66,8 @@ def test_one_function_is_lent_a_gpu_and_only_where_the_host_says_so(monkeypatch:
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
     assert isinstance(app.lent_gpu(Settings()), zerogpu.LentGpu)
     assert decorated == [(zerogpu.compute, zerogpu.seconds)]
-    assert zerogpu.seconds(Settings(), "generate", (), {}, ()) < zerogpu.seconds(
-        Settings(), "run", (), {}, ()
-    )
+    generation, run = GenerateRequest(make_result()), RunRequest(RunConfig())
+    assert zerogpu.seconds(Settings(), generation, ()) < zerogpu.seconds(Settings(), run, ())
 
 
 def test_a_space_installs_what_it_lacks_and_opens_without_it(

@@ -13,6 +13,7 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.jobs.store import JobStore
+from ghostlab.lab.requests import RunRequest, Work
 from ghostlab.progress import Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
@@ -35,8 +36,8 @@ pytestmark = pytest.mark.unit
 class Lab(FakeLab):
     """Measures every run anew, as a real one does."""
 
-    def run(self, config: RunConfig, **options: Any) -> RunResult:
-        found = super().run(config, **options)
+    def run(self, request: RunRequest, work: Work) -> RunResult:
+        found = super().run(request, work)
         return replace(found, runs=list(found.runs))
 
 

@@ -12,6 +12,7 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.record import JobView
+from ghostlab.lab.requests import ProbeRequest
 from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
@@ -49,7 +50,9 @@ def test_a_probe_is_added_to_the_result_it_was_made_of(service: Service, lab: Fa
     asked = [Alteration(part="symmetric", rank=CHANNELS)]
     second = queue_probe(service, first, "affine", asked, owner="ann")
     assert finish(service, second).state == "done"
-    assert lab.probed == [("affine", (Alteration(part="symmetric"),))], "the full rank is no rank"
+    (request,) = lab.of(ProbeRequest)
+    assert request.label == "affine"
+    assert request.alterations == (Alteration(part="symmetric"),), "the full rank is no rank"
     after = service.result(second)
     assert after.runs is service.result(first).runs, "figures that did not change are not sent again"
     third = queue_probe(service, second, "affine", [*asked, Alteration(alpha=0.5)], owner="ann")
@@ -61,7 +64,7 @@ def test_the_example_is_run_again_before_it_is_probed(service: Service, lab: Fak
     job_id = queue_probe(service, "", None, [Alteration(alpha=0.5)], owner="ann")
     assert finish(service, job_id).state == "done"
     assert lab.asked == [make_result().config]
-    assert lab.probed[0][0] == "ghost"
+    assert lab.of(ProbeRequest)[0].label == "ghost"
     assert len(service.result(job_id).probes) == 1
     assert service.result(job_id).generations, "the texts of the run stay"
 

@@ -12,6 +12,7 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError, ResultError, TextError
 from ghostlab.jobs.record import JobView
+from ghostlab.lab.requests import GenerateRequest
 from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
@@ -63,7 +64,7 @@ def test_generation_keeps_the_figures_and_tells_the_truth_about_its_configuratio
     assert after.config == replace(
         before.config, prompt="Again", prompt_format="raw", new_tokens=3, temperature=0.5, top_p=0.9
     )
-    assert lab.prompts[0]["seed"] == 7
+    assert lab.of(GenerateRequest)[0].result.config == after.config
     assert [made.text for made in before.generations] == [" once"]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
+from ghostlab.lab.requests import EvaluateRequest
 from ghostlab.plots import catalog, sentences
 from ghostlab.plots.figures import tasks as figures
 from ghostlab.results.run import RunResult
@@ -110,7 +111,7 @@ def test_the_papers_splits_are_asked_of_the_hub_where_the_host_allows_it(tmp_pat
     assert list(service.follow(job))[-1].state == "done"
     other = queue_tasks(service, "", ["race"], 5, owner="ann")
     assert list(service.follow(other))[-1].state == "done"
-    assert lab.from_hub == [True, False]
+    assert [request.hub for request in lab.of(EvaluateRequest)] == [True, False]
     closed = Service(Settings(limits=replace(Limits(), hub_models=False)), lab, make_result().save(tmp_path))
     with pytest.raises(ConfigError, match="reads no data of the hub"):
         queue_tasks(closed, "", ["race"], 5, owner="ann", hub=True)
@@ -133,14 +134,14 @@ def test_a_job_adds_the_answers_to_the_shown_result(tmp_path: Path) -> None:
     list(service.follow(first))
     job = queue_tasks(service, first, ["arc_easy", "boolq"], 20.0, owner="ann")
     assert list(service.follow(job))[-1].state == "done"
-    assert lab.questions == [(("arc_easy", "boolq"), 20)]
+    assert [(r.tasks, r.limit) for r in lab.of(EvaluateRequest)] == [(("arc_easy", "boolq"), 20)]
     after = service.result(job)
     assert after.runs is service.result(first).runs, "figures that did not change are not sent again"
     assert after.zero_shot is not None
     again = queue_tasks(service, "", ["shift-llm"], 5, owner="ann")
     assert list(service.follow(again))[-1].state == "done"
     assert lab.asked[-1] == make_result().config, "the example has no operators: it is run again first"
-    assert len(lab.questions[-1][0]) == 7
+    assert len(lab.of(EvaluateRequest)[-1].tasks) == 7
 
 
 def test_what_cannot_be_asked_is_refused_before_it_waits(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ import torch
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.record import JobView
+from ghostlab.lab.requests import GenerateRequest, ProbeRequest, RunRequest, Work
 from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui.service import zerogpu
-from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.probe_jobs import queue_probe
 from ghostlab.ui.service.score_jobs import queue_scores
 from ghostlab.ui.service.service import Finding, Service
@@ -36,15 +36,11 @@ WEIGHT = torch.arange(6.0).reshape(3, 2).t()
 class FittingLab(FakeLab):
     """With operators that are tensors; remembers those it is given back."""
 
-    def run(self, config: RunConfig, **options: Any) -> RunResult:
-        keep = options.pop("on_result")
-        fitted = {"ghost/20:25/dense": WEIGHT}
-        told = lambda result: keep(replace(result, operators=fitted))  # noqa: E731
-        return replace(super().run(config, on_result=told, **options), operators=fitted)
-
-    def generate(self, result: RunResult, **options: Any) -> Any:
-        self.given = result.operators
-        return super().generate(result, **options)
+    def run(self, request: RunRequest, work: Work) -> RunResult:
+        assert work.on_result is not None
+        keep, fitted = work.on_result, {"ghost/20:25/dense": WEIGHT}
+        fitting = replace(work, on_result=lambda result: keep(replace(result, operators=fitted)))
+        return replace(super().run(request, fitting), operators=fitted)
 
 
 def lent(*given: Any) -> Iterator[Any]:
@@ -66,7 +62,9 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> FittingLab:
 
 @pytest.fixture
 def service(lab: FittingLab, tmp_path: Path) -> Service:
-    return Service(SETTINGS, zerogpu.LentGpu(lent, SETTINGS), make_result().save(tmp_path / "example"))
+    return Service(
+        SETTINGS, zerogpu.LentGpu(lent, SETTINGS, gr.Error), make_result().save(tmp_path / "example")
+    )
 
 
 def finish(service: Service, job_id: str) -> JobView[Finding]:
@@ -82,10 +80,10 @@ def test_every_kind_of_job_is_done_as_in_a_laboratory_of_ones_own(service: Servi
     again = service.generate(run_id, prompt="Again", **asked)  # type: ignore[arg-type]
     assert finish(service, again).state == "done"
     assert [made.text for made in service.result(again).generations] == [" again"]
-    assert torch.equal(lab.given["ghost/20:25/dense"], WEIGHT)
+    assert torch.equal(lab.of(GenerateRequest)[0].result.operators["ghost/20:25/dense"], WEIGHT)
     probed = finish(service, queue_probe(service, run_id, "ghost", [Alteration(alpha=0.5)], owner="ann"))
     assert probed.state == "done"
-    assert lab.probed == [("ghost", (Alteration(alpha=0.5),))]
+    assert lab.of(ProbeRequest)[0].alterations == (Alteration(alpha=0.5),)
     scores = queue_scores(service, RunConfig(drop=None, select="taylor"), owner="ann")
     assert finish(service, scores).state == "done"
     survey = finish(service, service.survey(RunConfig(sequences=8), "1-2", "ann"))
@@ -139,7 +137,7 @@ def test_a_host_without_a_free_gpu_is_no_internal_error(tmp_path: Path) -> None:
         raise gr.Error("You have exceeded your GPU quota", title="ZeroGPU quota exceeded")
         yield
 
-    service = Service(SETTINGS, zerogpu.LentGpu(refused, SETTINGS), tmp_path)
+    service = Service(SETTINGS, zerogpu.LentGpu(refused, SETTINGS, gr.Error), tmp_path)
     view = finish(service, service.start(RunConfig(), "ann"))
     assert view.error == "The host lends no GPU: You have exceeded your GPU quota Try again later."
 
@@ -156,15 +154,10 @@ def test_a_stop_is_obeyed_while_the_host_has_no_gpu_to_lend(tmp_path: Path) -> N
         finally:
             closed.set()
 
-    service = Service(SETTINGS, zerogpu.LentGpu(late, SETTINGS), tmp_path)
+    service = Service(SETTINGS, zerogpu.LentGpu(late, SETTINGS, gr.Error), tmp_path)
     run_id = service.start(RunConfig(), "ann")
     assert asked.wait(10)
     service.cancel(run_id)
     assert finish(service, run_id).state == "stopped"
     granted.set()
     assert closed.wait(10), "a GPU that comes too late is given back at once"
-
-
-def test_everything_that_the_app_asks_for_can_be_lent() -> None:
-    asked = {name for name in vars(Laboratory) if not name.startswith("_")}
-    assert asked <= set(vars(zerogpu.LentGpu))

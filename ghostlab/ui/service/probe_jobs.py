@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.store import Job
-from ghostlab.progress import ProgressSink, ProgressUpdate
+from ghostlab.lab.requests import ProbeRequest, RunRequest
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service, listeners
 
 RERUN = 0.8
 """Share of the progress bar for a run that has to be made again first."""
@@ -54,7 +54,8 @@ def queue_probe(
         ready, done = result, 0.0
         if not result.operators:
             ready, done = run_again(service, job, result), RERUN
-        found = service.lab.probe(ready, chosen, *asked, progress=part_of(job, done, 1.0), cancel=job.cancel)
+        request = ProbeRequest(ready, chosen, tuple(asked))
+        found = service.lab.call(request, replace(listeners(job), on_text=None).part(done, 1.0))
         fresh = {(probe.label, probe.alteration) for probe in found}
         earlier = [probe for probe in ready.probes if (probe.label, probe.alteration) not in fresh]
         return replace(ready, probes=[*earlier, *found])
@@ -64,13 +65,7 @@ def queue_probe(
 
 def run_again(service: Service, job: Job[Finding], result: RunResult) -> RunResult:
     """Run a result without operators again, so that there are some; takes :data:`RERUN` of the bar."""
-    ready = service.lab.run(
-        result.config, progress=part_of(job, 0.0, RERUN), cancel=job.cancel, on_result=job.keep
-    )
+    work = replace(listeners(job), on_text=None).part(0.0, RERUN)
+    ready = service.lab.call(RunRequest(result.config), work)
     job.keep(ready)
     return ready
-
-
-def part_of(job: Job[Finding], low: float, high: float) -> ProgressSink:
-    """Reports to ``job`` that cover only a part of it."""
-    return lambda update: job.progress(ProgressUpdate(low + (high - low) * update.fraction, update.message))

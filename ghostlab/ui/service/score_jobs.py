@@ -5,10 +5,11 @@ from __future__ import annotations
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.store import Job
+from ghostlab.lab.requests import ScoreRequest
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.ui import registry
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.service import Finding, Service, listeners
 
 
 def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:
@@ -26,7 +27,7 @@ def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:
     service.uploaded.check(config, owner)
 
     def work(job: Job[Finding]) -> Finding:
-        return Scoring(config, service.lab.score(config, progress=job.progress, cancel=job.cancel))
+        return Scoring(config, service.lab.call(ScoreRequest(config), listeners(job)))
 
     return service.jobs.submit("scores", config.key, work, owner, config.to_query())
 

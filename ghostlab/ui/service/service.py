@@ -13,6 +13,7 @@ from ghostlab.config import PromptFormat, RunConfig, label_of
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs.record import JobView
 from ghostlab.jobs.store import Job, JobStore
+from ghostlab.lab.requests import AtlasRequest, GenerateRequest, RunRequest, Work
 from ghostlab.results.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.results.run import RunResult
 from ghostlab.results.scores import Scoring
@@ -28,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 Loaded = TypeVar("Loaded")
 Finding = RunResult | Atlas | Scoring
 """What a job may result in."""
-Work = Callable[[Job[Finding]], Finding]
+JobWork = Callable[[Job[Finding]], Finding]
 
 
 class Service:
@@ -79,9 +80,7 @@ class Service:
         self.uploaded.check(config, owner)
 
         def work(job: Job[Finding]) -> Finding:
-            return self.lab.run(
-                config, progress=job.progress, cancel=job.cancel, on_result=job.keep, on_text=job.text
-            )
+            return self.lab.call(RunRequest(config), listeners(job))
 
         return self.jobs.submit("run", config.key, work, owner, config.to_query())
 
@@ -122,24 +121,11 @@ class Service:
         work = self._continue(replace(result, config=config, generations=[]))
         return self.jobs.submit("generate", f"{shown}:{config.key}", work, owner, config.to_query())
 
-    def _continue(self, result: RunResult) -> Work:
-        config = result.config
-
+    def _continue(self, result: RunResult) -> JobWork:
         def work(job: Job[Finding]) -> Finding:
             job.keep(result)
-            texts = self.lab.generate(
-                result,
-                prompt=config.prompt,
-                prompt_format=config.prompt_format,
-                new_tokens=config.new_tokens,
-                temperature=config.temperature,
-                top_p=config.top_p,
-                seed=config.seed,
-                progress=job.progress,
-                cancel=job.cancel,
-                on_text=job.text,
-                on_generations=lambda made: job.keep(replace(result, generations=made)),
-            )
+            keep = lambda made: job.keep(replace(result, generations=made))  # noqa: E731
+            texts = self.lab.call(GenerateRequest(result), replace(listeners(job), on_generations=keep))
             return replace(result, generations=list(texts))
 
         return work
@@ -155,7 +141,7 @@ class Service:
         self.uploaded.check(config, owner)
 
         def work(job: Job[Finding]) -> Finding:
-            return self.lab.atlas(config, asked, progress=job.progress, cancel=job.cancel)
+            return self.lab.call(AtlasRequest(config, tuple(asked)), listeners(job))
 
         about = f"{config.to_query()}&{urlencode({'lengths': lengths})}"
         return self.jobs.submit("atlas", f"{config.key}:{asked}", work, owner, about)
@@ -226,6 +212,11 @@ class Service:
     def cancel(self, job_id: str) -> None:
         """Stop a job; harmless at any time."""
         self.jobs.cancel(job_id)
+
+
+def listeners(job: Job[Finding]) -> Work:
+    """A job as the laboratory sees it."""
+    return Work(job.progress, job.cancel, on_result=job.keep, on_text=job.text)
 
 
 def _load(load: Callable[[Path], Loaded], path: Path) -> Loaded | None:

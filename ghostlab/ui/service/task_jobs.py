@@ -9,10 +9,11 @@ from typing import Any
 from ghostlab.errors import ConfigError
 from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_harness
 from ghostlab.jobs.store import Job
+from ghostlab.lab.requests import EvaluateRequest
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import SUITES, parse_tasks
-from ghostlab.ui.service.probe_jobs import RERUN, part_of, run_again
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.probe_jobs import RERUN, run_again
+from ghostlab.ui.service.service import Finding, Service, listeners
 
 OFFERED = [*SUITES, *sorted({**SHIPPED, **ON_THE_HUB})]
 """Suites and tasks that the app offers."""
@@ -63,9 +64,8 @@ def queue_tasks(
         ready, done = result, 0.0
         if not result.operators:
             ready, done = run_again(service, job, result), RERUN
-        found = service.lab.evaluate(
-            ready, asked, limit=most, hub=hub, progress=part_of(job, done, 1.0), cancel=job.cancel
-        )
+        request = EvaluateRequest(ready, tuple(asked), most, hub)
+        found = service.lab.call(request, listeners(job).part(done, 1.0))
         return replace(ready, zero_shot=found)
 
     key = f"{shown}:{','.join(asked)}:{most}:{'hub' if hub else 'installed'}"

@@ -13,23 +13,16 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, cast
 
-import gradio as gr
-
-from ghostlab.config import RunConfig
 from ghostlab.errors import BusyError, Cancelled, GhostlabError
+from ghostlab.lab.requests import Answer, GenerateRequest, ProbeRequest, Request, Work
 from ghostlab.progress import CancelToken
-from ghostlab.results.atlas import Atlas
-from ghostlab.results.generation import Generation
-from ghostlab.results.probe import Alteration, Probe
-from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
-from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
 from ghostlab.ui.service.laboratory import Laboratory
@@ -42,33 +35,31 @@ _LOG = logging.getLogger(__name__)
 _labs: dict[Settings, Laboratory] = {}
 
 
-def seconds(_: Settings, method: str, *__: Any) -> int:
+def seconds(_: Settings, request: Request[Any], *__: Any) -> int:
     """How long the GPU is asked for; the host takes it off the visitor's daily allowance as it is used."""
-    return 90 if method in ("run", "atlas", "score", "evaluate") else 45
+    return 45 if isinstance(request, GenerateRequest | ProbeRequest) else 90
 
 
-def compute(
-    settings: Settings, method: str, args: Sequence[Any], options: Mapping[str, Any], told: Sequence[str]
-) -> Iterator[News]:
+def compute(settings: Settings, request: Request[Any], callbacks: Sequence[str]) -> Iterator[News]:
     """Do one thing in a laboratory and say how it goes; stops soon after it is closed.
 
     Args:
         settings: The host's; the device is chosen here, where there is a GPU.
-        method, args, options: What to call; results may hold operators as bytes.
-        told: Names of the callbacks that are listened to.
+        request: What to do; results in it may hold operators as bytes.
+        callbacks: Names of those that are listened to.
     """
     news: queue.SimpleQueue[News] = queue.SimpleQueue()
     cancel = CancelToken()
-    sinks = {name: partial(_say, news, name) for name in told}
+    sinks: dict[str, Any] = {name: partial(_say, news, name) for name in callbacks}
 
     def work() -> None:
         try:
-            found = getattr(_lab(settings), method)(*map(_unpacked, args), **options, **sinks, cancel=cancel)
-            _say(news, "done", found)
+            answer = _lab(settings).call(_unpacked(request), Work(cancel=cancel, **sinks))
+            _say(news, "done", answer)
         except GhostlabError as error:
             _say(news, "refused", error)
         except BaseException as error:
-            _LOG.exception("%s failed in the GPU's process", method)
+            _LOG.exception("%s failed in the GPU's process", type(request).__name__)
             _say(news, "broken", type(error).__name__)
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
@@ -92,53 +83,34 @@ class LentGpu:
     Args:
         borrowed: :func:`compute`, as the host decorated it.
         settings: Handed over with each call.
+        refusal: What the host raises, with a ``message``, where no GPU is free or the visitor's allowance is
+            used up.
     """
 
-    def __init__(self, borrowed: Callable[..., Iterator[News]], settings: Settings) -> None:
+    def __init__(
+        self, borrowed: Callable[..., Iterator[News]], settings: Settings, refusal: type[Exception]
+    ) -> None:
         self._borrowed = borrowed
         self._settings = settings
+        self._refusal = refusal
 
-    def run(self, config: RunConfig, **options: Any) -> RunResult:
-        """As :meth:`Laboratory.run`."""
-        return cast(RunResult, self._call("run", (config,), options))
-
-    def generate(self, result: RunResult, **options: Any) -> Sequence[Generation]:
-        """As :meth:`Laboratory.generate`."""
-        return cast(Sequence[Generation], self._call("generate", (result,), options))
-
-    def atlas(self, config: RunConfig, lengths: Sequence[int], **options: Any) -> Atlas:
-        """As :meth:`Laboratory.atlas`."""
-        return cast(Atlas, self._call("atlas", (config, lengths), options))
-
-    def score(self, config: RunConfig, **options: Any) -> SelectionInfo:
-        """As :meth:`Laboratory.score`."""
-        return cast(SelectionInfo, self._call("score", (config,), options))
-
-    def evaluate(self, source: RunResult, tasks: Sequence[str], **options: Any) -> ZeroShot:
-        """As :meth:`Laboratory.evaluate`."""
-        return cast(ZeroShot, self._call("evaluate", (source, tasks), options))
-
-    def probe(self, result: RunResult, label: str, *asked: Alteration, **options: Any) -> Sequence[Probe]:
-        """As :meth:`Laboratory.probe`."""
-        return cast(Sequence[Probe], self._call("probe", (result, label, *asked), options))
-
-    def _call(self, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
+        """As :meth:`Laboratory.call`."""
         registry.load()  # before the fork, which inherits what is imported and any lock that is half way
-        cancel: CancelToken | None = options.pop("cancel", None)
-        sinks = {name: value for name, value in options.items() if callable(value)}
-        plain = {name: value for name, value in options.items() if name not in sinks and value is not None}
-        asked = (self._settings, method, [_packed(arg) for arg in args], plain, tuple(sinks))
+        work = work or Work()
+        cancel, sinks = work.cancel, work.callbacks
+        given = (self._settings, _packed(request), tuple(sinks))
         until = 0.0
-        with _Listener(self._borrowed, asked) as heard:
-            for name, given in heard:
+        with _Listener(self._borrowed, given, self._refusal) as words:
+            for name, values in words:
                 if name == "done":
-                    return _unpacked(given[0])
+                    return cast(Answer, _unpacked(values[0]))
                 if name == "refused":
-                    raise given[0]
+                    raise values[0]
                 if name == "broken":
-                    raise RuntimeError(f"{given[0]} in the GPU's process")
+                    raise RuntimeError(f"{values[0]} in the GPU's process")
                 if name in sinks:
-                    sinks[name](*map(_unpacked, given))
+                    sinks[name](*map(_unpacked, values))
                 if cancel is not None and cancel.cancelled:
                     # what was said before the stop is still heard: it may be a result
                     until = until or time.monotonic() + PULSE
@@ -154,12 +126,15 @@ class _Listener:
     that a stop is obeyed meanwhile. What comes of the question then is closed as soon as it speaks.
     """
 
-    def __init__(self, borrowed: Callable[..., Iterator[News]], asked: tuple[Any, ...]) -> None:
+    def __init__(
+        self, borrowed: Callable[..., Iterator[News]], given: tuple[Any, ...], refusal: type[Exception]
+    ) -> None:
         self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._lent = False
         self._enough = threading.Event()
         carried = contextvars.copy_context()  # the host knows its visitor by it
-        self._thread = threading.Thread(target=carried.run, args=(self._listen, borrowed, asked), daemon=True)
+        self._refusal = refusal
+        self._thread = threading.Thread(target=carried.run, args=(self._listen, borrowed, given), daemon=True)
 
     def __enter__(self) -> Iterator[News]:
         self._thread.start()
@@ -184,16 +159,16 @@ class _Listener:
                 raise BusyError(f"The host lends no GPU: {given[0]}", "Try again later.")
             yield name, given
 
-    def _listen(self, borrowed: Callable[..., Iterator[News]], asked: tuple[Any, ...]) -> None:
+    def _listen(self, borrowed: Callable[..., Iterator[News]], given: tuple[Any, ...]) -> None:
         try:
-            with closing(cast(Any, borrowed(*asked))) as heard:
-                for word in heard:
+            with closing(cast(Any, borrowed(*given))) as words:
+                for word in words:
                     self._news.put(word)
                     if self._enough.is_set():
                         break
             self._news.put(("end", ()))
-        except gr.Error as error:  # the host's own: no GPU is free, or the visitor's allowance is used up
-            self._news.put(("busy", (error.message,)))
+        except self._refusal as error:
+            self._news.put(("busy", (getattr(error, "message", str(error)),)))
         except BaseException as error:
             _LOG.exception("the host failed to lend a GPU")
             self._news.put(("broken", (type(error).__name__,)))
@@ -215,6 +190,8 @@ def _say(news: queue.SimpleQueue[News], name: str, *given: Any) -> None:
 
 def _packed(value: Any) -> Any:
     """The value fit for another process: tensors as bytes, for shared memory ends with its owner."""
+    if isinstance(value, Request):
+        return _each(value, _packed)
     if not isinstance(value, RunResult) or not value.operators:
         return value
     from safetensors.torch import save
@@ -225,8 +202,15 @@ def _packed(value: Any) -> Any:
 
 def _unpacked(value: Any) -> Any:
     """The value as it was before :func:`_packed`."""
+    if isinstance(value, Request):
+        return _each(value, _unpacked)
     if not isinstance(value, RunResult) or "packed" not in value.operators:
         return value
     from safetensors.torch import load
 
     return replace(value, operators=load(value.operators["packed"]))
+
+
+def _each(request: Request[Any], change: Callable[[Any], Any]) -> Request[Any]:
+    """The request with each of its fields changed."""
+    return replace(request, **{field.name: change(getattr(request, field.name)) for field in fields(request)})

@@ -1,0 +1,159 @@
+"""What can be asked of a lab, one frozen class per kind, and who listens while it is done; no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Generic, Literal, TypedDict, TypeVar
+
+from ghostlab.config import RunConfig
+from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
+from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
+from ghostlab.results.generation import Generation, OnGenerations, OnText
+from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
+
+Answer = TypeVar("Answer")
+OnResult = Callable[[RunResult], None]
+ExportForm = Literal["recovered", "stock", "mergekit"]
+
+
+class Listeners(TypedDict, total=False):
+    """The fields of :class:`Work` as keyword arguments."""
+
+    progress: ProgressSink | None
+    cancel: CancelToken | None
+    on_result: OnResult | None
+    on_text: OnText | None
+    on_generations: OnGenerations | None
+
+
+@dataclass(frozen=True)
+class Work:
+    """Who listens to a piece of work, and what may stop it.
+
+    Attributes:
+        progress: Given how far it is.
+        cancel: Stops it within one batch or one token.
+        on_result: Given the result of a run as soon as everything is measured, before anything is generated,
+            and again with each continuation that is judged, or with what is written when it is stopped.
+        on_text: Given each continuation as it grows.
+        on_generations: Given the continuations that are judged, after each, and all that is written when
+            stopped.
+    """
+
+    progress: ProgressSink | None = None
+    cancel: CancelToken | None = None
+    on_result: OnResult | None = None
+    on_text: OnText | None = None
+    on_generations: OnGenerations | None = None
+
+    @property
+    def steps(self) -> Progress:
+        """Progress and cancellation as the loops of the library take them."""
+        return Progress(self.progress, self.cancel)
+
+    @property
+    def callbacks(self) -> dict[str, Callable[..., None]]:
+        """Whoever listens, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cancel"}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def part(self, low: float, high: float) -> Work:
+        """The same work as the part from ``low`` to ``high`` of a longer one."""
+        sink = self.progress
+        if sink is None:
+            return self
+
+        def scaled(update: ProgressUpdate) -> None:
+            sink(ProgressUpdate(low + (high - low) * update.fraction, update.message))
+
+        return replace(self, progress=scaled)
+
+
+@dataclass(frozen=True)
+class Request(Generic[Answer]):
+    """Something to be computed, plain data all the way down except for operators; gives an ``Answer``."""
+
+
+@dataclass(frozen=True)
+class RunRequest(Request[RunResult]):
+    """The whole road from a configuration to a result."""
+
+    config: RunConfig
+
+
+@dataclass(frozen=True)
+class GenerateRequest(Request[list[Generation]]):
+    """Let every variant of a finished run continue the prompt of ``result.config``."""
+
+    result: RunResult
+
+
+@dataclass(frozen=True)
+class ProbeRequest(Request[list[Probe]]):
+    """Measure altered copies of a recovery's maps, all in one pass over the run's held-out windows.
+
+    Attributes:
+        result: A finished run with its operators.
+        label: The recovery whose maps are altered, the same way in each block.
+        alterations: What to make of them. A single one also continues the run's prompt.
+    """
+
+    result: RunResult
+    label: str
+    alterations: tuple[Alteration, ...]
+
+
+@dataclass(frozen=True)
+class AtlasRequest(Request[Atlas]):
+    """Figures of every block of so many consecutive layers; of ``config`` the cut and the recoveries are
+    not used."""
+
+    config: RunConfig
+    lengths: tuple[int, ...] = DEFAULT_LENGTHS
+
+
+@dataclass(frozen=True)
+class ScoreRequest(Request[SelectionInfo]):
+    """How the criterion that a configuration selects scores every candidate."""
+
+    config: RunConfig
+
+
+@dataclass(frozen=True)
+class EvaluateRequest(Request[ZeroShot]):
+    """Zero-shot tasks for every variant of a finished run, or for models by their names.
+
+    Attributes:
+        source: The run, or the names.
+        tasks: Names of tasks or suites, a list or with commas.
+        limit: Only the first so many documents of each task.
+        hub: Fetch all data from the hub, in the papers' splits, instead of the installed data.
+    """
+
+    source: RunResult | Sequence[str]
+    tasks: str | Sequence[str]
+    limit: int | None = None
+    hub: bool = False
+
+
+@dataclass(frozen=True)
+class ExportRequest(Request[Path]):
+    """Write one variant of a finished run to a new or empty folder, whole or not at all.
+
+    Attributes:
+        result: The run; with its operators, unless the export is of a plain drop.
+        label: ``pruned``, a recovery's label, or a method's name if only one recovery is of that method.
+        folder: Where to.
+        form: ``recovered`` (operators beside the weights), ``stock`` (an ordinary checkpoint, where that is
+            exact) or ``mergekit`` (a recipe; plain drops only).
+    """
+
+    result: RunResult
+    label: str
+    folder: str | Path
+    form: ExportForm = "recovered"
