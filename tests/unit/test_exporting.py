@@ -164,7 +164,7 @@ def test_mergekit_users_are_told_of_lists_that_it_leaves_as_they_are(
 def test_labels_that_are_none_are_refused(lab: Lab, result: RunResult, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no recovery 'affine'"):
         lab.export(result, "affine", tmp_path / "out")
-    with pytest.raises(ConfigError, match="no export form 'zip'"):
+    with pytest.raises(ConfigError, match="Unknown export form 'zip'"):
         lab.export(result, "ghost", tmp_path / "out", form="zip")  # type: ignore[arg-type]
     twice = replace(
         result, runs=[replace(run, label=f"{run.label} {n}") for n, run in enumerate(result.runs)]
