@@ -1,9 +1,21 @@
-"""The checksum that files of models, operators and caches are known by."""
+"""Files and folders that are written whole or not at all, their checksum, and records kept as JSON."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ghostlab.errors import ResultError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 def file_sha256(path: Path) -> str:
@@ -13,3 +25,74 @@ def file_sha256(path: Path) -> str:
         while chunk := stream.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A place beside ``path`` to write a file or folder; it becomes ``path`` when the block ends well.
+
+    Missing folders above ``path`` are made. Two writers do not disturb each other: the last one stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        yield partial
+        if partial.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        partial.replace(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a text file, whole or not at all."""
+    target = Path(path)
+    with whole(target) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return target
+
+
+def read_json(path: str | Path) -> dict[str, Any] | None:
+    """The object in a JSON file; ``None`` if it cannot be read or holds something else."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return values if isinstance(values, dict) else None
+
+
+class Record:
+    """A result that is one JSON object in one file; a class says how it becomes one and is read from it."""
+
+    WHAT: ClassVar[str]
+    """What people call it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what :meth:`to_dict` wrote; raises ResultError if it is something else."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """The text of the file that :meth:`save` writes."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a JSON file, whole or not at all."""
+        return write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that :meth:`save` wrote.
+
+        Raises:
+            ResultError: If it cannot be read, is damaged or is something else.
+        """
+        values = read_json(path)
+        if values is None:
+            raise ResultError(f"'{path}' is not a readable {cls.WHAT}.")
+        return cls.from_dict(values)

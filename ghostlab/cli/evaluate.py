@@ -10,9 +10,9 @@ import typer
 from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
 from ghostlab.errors import ConfigError
-from ghostlab.results.answers import SURE
 from ghostlab.results.records import Metric
 from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import ALPHA
 from ghostlab.results.zeroshot import SUITES, TaskInfo, ZeroShot, parse_tasks
 from ghostlab.settings import Settings
 
@@ -65,7 +65,7 @@ def show(found: ZeroShot) -> None:
     rows = [_row(found, variant) for variant in found.variants]
     title = (
         f"{found.model}: accuracy in % and its standard error; after the stroke the length-normalised one. "
-        f"* differs from {found.variants[0]} with p < {SURE} (McNemar)"
+        f"* differs from {found.variants[0]} with p < {ALPHA} (McNemar)"
     )
     print_table(head, rows, title, numbers=True)
     for task in found.tasks:
@@ -97,7 +97,7 @@ def _row(found: ZeroShot, variant: str) -> list[str]:
 def _cell(found: ZeroShot, variant: str, task: str) -> str:
     plain = found.acc[variant][task]
     text = f"{100 * plain.value:.1f} ±{100 * plain.stderr:.1f}"
-    if variant != found.variants[0] and found.paired(variant, task).p < SURE:
+    if variant != found.variants[0] and found.paired(variant, task).p < ALPHA:
         text += "*"
     normed = found.acc_norm[variant].get(task)
     return text if normed is None else f"{text} / {100 * normed.value:.1f}"

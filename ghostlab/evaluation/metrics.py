@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.results.records import Agreement, Metric, Scores, TokenClass
-from ghostlab.results.statistics import Array, resamples
+from ghostlab.results.statistics import Array, ratio, resamples
 from ghostlab.text.kinds import KINDS
 
 
@@ -46,10 +45,10 @@ def summarise(
     draws = resamples(windows, seed)
     text_bytes = bytes_per_window.double().numpy()
     return Scores(
-        perplexity=_ratio(sums["nll"], counts, draws, _exp),
-        bits_per_byte=_ratio(sums["nll"], text_bytes, draws, lambda x: x / math.log(2)),
-        kl=_ratio(sums["kl"], counts, draws),
-        top1_agreement=_ratio(sums["agrees"], counts, draws),
+        perplexity=ratio(sums["nll"], counts, draws, _exp),
+        bits_per_byte=ratio(sums["nll"], text_bytes, draws, lambda x: x / math.log(2)),
+        kl=ratio(sums["kl"], counts, draws),
+        top1_agreement=ratio(sums["agrees"], counts, draws),
         window_nll=nll.mean(1).tolist(),
         position_nll=nll.mean(0).tolist(),
         agreement=None if original is None else agreement(scores, original, draws, kinds),
@@ -96,16 +95,7 @@ def agreement(
 
 def _mean(values: Tensor, mask: Tensor, draws: Array) -> Metric:
     """Mean of ``values`` over the tokens of ``mask``, both [W, T - 1], with its interval."""
-    return _ratio((values * mask).sum(1).numpy(), mask.sum(1).numpy(), draws)
-
-
-def _ratio(part: Array, whole: Array, draws: Array, shape: Callable[[Array], Array] = np.asarray) -> Metric:
-    """``shape(sum(part) / sum(whole))`` over all windows, with its interval."""
-    value = shape(np.asarray(part.sum() / whole.sum()))
-    sampled = draws @ whole
-    drawn = sampled > 0  # a kind of token that is rare may be in none of the windows of a sample
-    low, high = np.percentile(shape((draws @ part)[drawn] / sampled[drawn]), [2.5, 97.5])
-    return Metric(float(value), float(low), float(high))
+    return ratio((values * mask).sum(1).numpy(), mask.sum(1).numpy(), draws)
 
 
 def _exp(values: Array) -> Array:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from ghostlab.errors import ModelError
 from ghostlab.progress import Progress
-from ghostlab.storage import file_sha256
+from ghostlab.storage import file_sha256, read_json, write_text
 
 MANIFEST = "ghostlab.json"
 FORMAT = 1
@@ -28,28 +27,22 @@ FORMAT = 1
 def remembered_sha256(path: Path, memo: Path) -> str:
     """SHA-256 of ``path``, read from the JSON file ``memo`` while size and time of the file are as then."""
     key, status = str(path.resolve()), path.stat()
-    known = _read_json(memo)
+    known = read_json(memo) or {}
     entry = known.get(key)
     if isinstance(entry, dict) and [entry.get("size"), entry.get("mtime_ns")] == _stamp(status):
         return str(entry["sha256"])
     size, mtime_ns = _stamp(status)
     digest = file_sha256(path)
     with suppress(OSError):  # a shortcut only; a cache that cannot be written is reported by build_entry
-        write_json(memo, {**known, key: {"size": size, "mtime_ns": mtime_ns, "sha256": digest}})
+        write_text(
+            memo, json.dumps({**known, key: {"size": size, "mtime_ns": mtime_ns, "sha256": digest}}, indent=1)
+        )
     return digest
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` as JSON so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
-    partial.write_text(json.dumps(value, indent=1), encoding="utf-8")
-    partial.replace(path)
 
 
 def read_entry(folder: Path) -> dict[str, Any] | None:
     """The notes kept with a cached model; ``None`` when it is absent, damaged or of an old format."""
-    manifest = _read_json(folder / MANIFEST)
+    manifest = read_json(folder / MANIFEST) or {}
     if manifest.get("format") != FORMAT:
         return None
     changed = False
@@ -66,7 +59,7 @@ def read_entry(folder: Path) -> dict[str, Any] | None:
             entry["mtime_ns"], changed = mtime_ns, True
     if changed:
         with suppress(OSError):  # a read-only cache is hashed on each use
-            write_json(folder / MANIFEST, manifest)
+            write_text(folder / MANIFEST, json.dumps(manifest, indent=1))
     return dict(manifest["notes"])
 
 
@@ -100,7 +93,9 @@ def _build(folder: Path, build: Callable[[Path], dict[str, Any]]) -> dict[str, A
     try:
         notes = build(partial)
         files = {path.name: _describe(path) for path in sorted(partial.iterdir())}
-        write_json(partial / MANIFEST, {"format": FORMAT, "notes": notes, "files": files})
+        write_text(
+            partial / MANIFEST, json.dumps({"format": FORMAT, "notes": notes, "files": files}, indent=1)
+        )
         shutil.rmtree(folder, ignore_errors=True)
         partial.replace(folder)
     finally:
@@ -115,14 +110,6 @@ def _describe(path: Path) -> dict[str, Any]:
 
 def _stamp(status: os.stat_result) -> list[int]:
     return [status.st_size, status.st_mtime_ns]
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 @contextmanager

@@ -191,7 +191,7 @@ def _probed(result: RunResult) -> list[Section]:
             panels.append(
                 Panel("strengths", words, drawn, f"Parts and strengths of {run.label}", probes=found)
             )
-        if any(probes.by_rank(result, run, factor) for factor in FACTORS):
+        if any(result.rank_sweep(run, factor).probes for factor in FACTORS):
             drawn = [probes.ranks(result, run), probes.ranks(result, run, "kl")]
             panels.append(
                 Panel("ranks", sentences.ranks(result, run), drawn, f"Ranks of {run.label}, measured")

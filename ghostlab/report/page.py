@@ -17,17 +17,14 @@ from plotly.offline import get_plotlyjs
 
 from ghostlab.plots import explained, style, tokens
 from ghostlab.plots.formats import unbroken
+from ghostlab.storage import write_text
 
 _HERE = Path(__file__).parent
 
 
 def write(page: str, path: Path) -> Path:
     """Write a page to ``path``, whole or not at all; missing folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(page, encoding="utf-8")
-    partial.replace(path)
-    return path
+    return write_text(path, page)
 
 
 def document(kicker: str, title: str, lead: str, parts: Iterable[str], footer: str) -> str:

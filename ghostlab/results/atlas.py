@@ -5,15 +5,15 @@ Plain data, like :mod:`ghostlab.results.run`; :func:`ghostlab.analysis.atlas.sur
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
+from ghostlab.storage import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ def parse_lengths(text: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Atlas:
+class Atlas(Record):
     """Figures of every block.
 
     Attributes:
@@ -100,6 +100,7 @@ class Atlas:
         versions: Of the software.
     """
 
+    WHAT: ClassVar[str] = "atlas"
     config: RunConfig
     model: str
     layers: int
@@ -130,7 +131,7 @@ class Atlas:
         return {"config": self.config.to_dict(), **values}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Atlas:
+    def from_dict(cls, values: Mapping[str, Any]) -> Atlas:
         """Read what :meth:`to_dict` wrote.
 
         Raises:
@@ -142,34 +143,9 @@ class Atlas:
         except (KeyError, TypeError, ConfigError, ValidationError) as error:
             raise ResultError("This is no atlas.", "Make one with ghostlab atlas --out FILE.") from error
 
-    def to_json(self) -> str:
-        """The text of the file that :meth:`save` writes."""
-        return json.dumps(self.to_dict(), allow_nan=False)
-
     def rounded(self, digits: int) -> Atlas:
         """The same with every figure to so many significant digits."""
         return replace(self, blocks=[_rounded(block, digits) for block in self.blocks])
-
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file, whole or not at all."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(target.name + ".part")
-        partial.write_text(self.to_json(), encoding="utf-8")
-        return partial.replace(target)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Atlas:
-        """Read a file that :meth:`save` wrote.
-
-        Raises:
-            ResultError: If it cannot be read or is no atlas.
-        """
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ResultError(f"'{path}' is not a readable atlas.") from error
-        return cls.from_dict(values)
 
     def weight(self) -> dict[int, int]:
         """Identity -> bytes in memory, as :meth:`ghostlab.results.run.RunResult.weight`."""

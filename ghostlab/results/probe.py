@@ -1,14 +1,18 @@
-"""Probes: an altered copy of a recovery's maps is put into the model and measured. Plain frozen records."""
+"""Probes: an altered copy of a recovery's maps is put into the model and measured."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from ghostlab.errors import ConfigError
 from ghostlab.results.generation import Generation
-from ghostlab.results.records import Metric
+from ghostlab.results.records import Metric, RecoveryRun
+from ghostlab.results.statistics import significantly_greater
 
 Part = Literal["whole", "symmetric", "antisymmetric"]
 Factor = Literal["truncated_svd", "reduced_rank"]
@@ -73,3 +77,54 @@ class Probe:
     window_nll: list[float]
     prompt: str = ""
     generation: Generation | None = None
+
+
+@dataclass(frozen=True)
+class RankSweep:
+    """The ranks below the full one at which a recovery's whole map was probed, lowest first.
+
+    Attributes:
+        probes: One per rank, at full strength, all by the same factorisation.
+        full: The recovery as it was fitted.
+        width: The full rank.
+    """
+
+    probes: list[Probe]
+    full: RecoveryRun
+    width: int
+
+    @classmethod
+    def of(cls, probes: Iterable[Probe], full: RecoveryRun, width: int, factor: Factor) -> RankSweep:
+        """Those among ``probes`` that belong to the recovery ``full`` and to ``factor``."""
+        found = {
+            probe.alteration.rank: probe
+            for probe in probes
+            if probe.label == full.label
+            and (probe.alteration.part, probe.alteration.alpha) == ("whole", 1)
+            and probe.alteration.factor == factor
+            and 0 < (probe.alteration.rank or 0) < width
+        }
+        return cls([found[rank] for rank in sorted(found, key=lambda rank: rank or 0)], full, width)
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks of the probes."""
+        return [probe.alteration.rank or 0 for probe in self.probes]
+
+    @property
+    def suggested(self) -> Probe | None:
+        """The lowest rank that is not significantly worse than the full one; ``None`` if all of them are."""
+        full = self.full.window_nll
+        return next((p for p in self.probes if not significantly_greater(p.window_nll, full)), None)
+
+    def forecast(self, rank: int) -> tuple[float, float] | None:
+        """Perplexity and KL at a rank: log perplexity, and KL, piecewise linear in the log of the rank.
+
+        ``None`` below the lowest measured rank, and where none was measured.
+        """
+        if not self.probes or rank < self.ranks[0]:
+            return None
+        at = np.log([*self.ranks, self.width])
+        scores: list[Probe | RecoveryRun] = [*self.probes, self.full]
+        perplexity = np.interp(np.log(rank), at, np.log([one.perplexity.value for one in scores]))
+        return float(np.exp(perplexity)), float(np.interp(np.log(rank), at, [one.kl.value for one in scores]))

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.results.generation import Generation
-from ghostlab.results.probe import Probe
+from ghostlab.results.probe import Factor, Probe, RankSweep
 from ghostlab.results.records import (
     Baseline,
     CutInfo,
@@ -30,7 +30,7 @@ from ghostlab.results.records import (
 )
 from ghostlab.results.windows import TextInfo
 from ghostlab.results.zeroshot import ZeroShot
-from ghostlab.storage import file_sha256
+from ghostlab.storage import file_sha256, read_json, whole, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,17 +103,14 @@ class RunResult:
         if self.operators:
             from safetensors.torch import save_file
 
-            partial = target / (OPERATOR_FILE + ".part")
-            save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
-            partial.chmod(0o644)  # safetensors makes files private
-            digest = file_sha256(partial)
-            partial.replace(target / OPERATOR_FILE)
+            with whole(target / OPERATOR_FILE) as partial:
+                save_file({name: tensor.contiguous() for name, tensor in self.operators.items()}, partial)
+                partial.chmod(0o644)  # safetensors makes files private
+                digest = file_sha256(partial)
         else:
             (target / OPERATOR_FILE).unlink(missing_ok=True)  # those of another run that was saved here
-        partial = target / (RESULT_FILE + ".part")
         values = {**self.to_dict(), _DIGEST: digest}
-        partial.write_text(json.dumps(values, allow_nan=False), encoding="utf-8")
-        partial.replace(target / RESULT_FILE)
+        write_text(target / RESULT_FILE, json.dumps(values, allow_nan=False))
         return target
 
     @classmethod
@@ -126,17 +123,18 @@ class RunResult:
         """
         path = Path(folder)
         path = path / RESULT_FILE if path.is_dir() else path
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise ResultError(
-                f"'{path}' is not a readable result.", "Name a folder that --out wrote."
-            ) from error
-        result = cls.from_dict(values if isinstance(values, dict) else {})
+        values = read_json(path)
+        if values is None:
+            raise ResultError(f"'{path}' is not a readable result.", "Name a folder that --out wrote.")
+        result = cls.from_dict(values)
         stored = path.with_name(OPERATOR_FILE)
         if not stored.exists():
             return result
         return replace(result, operators=_read_operators(stored, values.get(_DIGEST)))
+
+    def rank_sweep(self, run: RecoveryRun, factor: Factor) -> RankSweep:
+        """The ranks of a recovery's map that were probed."""
+        return RankSweep.of(self.probes, run, self.model.hidden_size, factor)
 
     def all_warnings(self) -> list[str]:
         """Every warning once, with the recoveries that it is about in front."""

@@ -6,18 +6,17 @@ models are compared document by document.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from ghostlab.errors import ConfigError, ResultError
-from ghostlab.results.answers import Verdict, above_chance, compare_answers, ratio_of_answers
 from ghostlab.results.records import Metric
+from ghostlab.results.statistics import Verdict, above_chance, compare_answers, ratio_of_answers
+from ghostlab.storage import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +85,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class ZeroShot:
+class ZeroShot(Record):
     """Accuracies of several variants of a model on several tasks.
 
     Attributes:
@@ -98,6 +97,7 @@ class ZeroShot:
         left_out: Task -> why it could not be asked.
     """
 
+    WHAT: ClassVar[str] = "result of zero-shot tasks"
     model: str
     variants: list[str]
     tasks: list[TaskInfo]
@@ -180,27 +180,6 @@ class ZeroShot:
                 f"This result has schema {found.schema}.", f"This Ghostlab reads schema {SCHEMA}."
             )
         return found
-
-    def save(self, path: str | Path) -> Path:
-        """Write a JSON file, whole or not at all."""
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(target.name + ".part")
-        partial.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
-        return partial.replace(target)
-
-    @classmethod
-    def load(cls, path: str | Path) -> ZeroShot:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            ResultError: If the file is missing or something else.
-        """
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ResultError(f"'{path}' is not a readable result of zero-shot tasks.") from error
-        return cls.from_dict(values)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per variant and task: accuracies, standard errors, and the test against the first."""

@@ -13,6 +13,7 @@ from ghostlab.plots.figures import insight, probes
 from ghostlab.results.probe import Alteration
 from ghostlab.results.records import RankCurve
 from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import significantly_greater
 from tests.helpers.results import CHANNELS, make_probe, make_result
 
 pytestmark = pytest.mark.unit
@@ -39,11 +40,11 @@ def probed() -> RunResult:
 
 def test_the_suggested_rank_is_the_lowest_within_the_noise(probed: RunResult) -> None:
     ghost, affine = probed.runs
-    best = probes.suggested(probed, ghost, "truncated_svd")
+    best = probed.rank_sweep(ghost, "truncated_svd").suggested
     assert best is not None
     assert best.alteration.rank == 32
-    assert probes.suggested(probed, ghost, "reduced_rank") is None
-    assert [p.alteration.rank for p in probes.by_rank(probed, affine, "truncated_svd")] == [64]
+    assert probed.rank_sweep(ghost, "reduced_rank").suggested is None
+    assert probed.rank_sweep(affine, "truncated_svd").ranks == [64]
     said = sentences.ranks(probed, ghost)
     assert "By truncated SVD, rank 32 is the lowest measured one within the noise of the full rank" in said
     assert "perplexity 73.0 against" in said
@@ -60,7 +61,7 @@ def test_a_rank_between_measured_ones_is_expected_between_their_figures(probed: 
         (CHANNELS, "As fitted, perplexity is"),
     ):
         assert sentences.rank_expected(probed, ghost, rank, "truncated_svd").startswith(said)
-    between = probes.forecast(probed, ghost, "truncated_svd", 23)
+    between = probed.rank_sweep(ghost, "truncated_svd").forecast(23)
     assert between is not None
     part = np.log(23 / 16) / np.log(32 / 16)
     assert between[0] == pytest.approx(90.0 ** (1 - part) * 73.0**part)
@@ -79,10 +80,10 @@ def test_ranks_near_one_another_are_not_labelled(probed: RunResult) -> None:
 
 def test_a_difference_is_sure_only_when_its_interval_is_clear_of_zero() -> None:
     base = np.zeros(16)
-    assert probes.surely_worse(base + 0.01, base)
-    assert not probes.surely_worse(base, base)
-    assert not probes.surely_worse(base - 1, base)
-    assert not probes.surely_worse(np.array([3.0] + [-0.1] * 15), base), "one window alone decides nothing"
+    assert significantly_greater(base + 0.01, base)
+    assert not significantly_greater(base, base)
+    assert not significantly_greater(base - 1, base)
+    assert not significantly_greater(np.array([3.0] + [-0.1] * 15), base), "one window alone decides nothing"
 
 
 def test_measured_ranks_end_at_the_full_one_and_count_what_is_saved(probed: RunResult) -> None:

@@ -21,7 +21,7 @@ from ghostlab.evaluation.tasks import SHIPPED, load_tasks, quiet_harness
 from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.model.model import Model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.results.answers import above_chance, compare_answers, ratio_of_answers
+from ghostlab.results.statistics import above_chance, compare_answers, ratio_of_answers
 from ghostlab.results.zeroshot import SUITES, Accuracy, TaskInfo, ZeroShot, parse_tasks
 from tests.helpers.fake_hub import fake_data_hub
 from tests.helpers.tiny import tiny_model

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
@@ -28,7 +26,6 @@ _FACTOR_LOOKS: dict[Factor, tuple[str, str, str]] = {
     "truncated_svd": (style.SYMMETRIC, "circle", "solid"),
     "reduced_rank": (style.ANTISYMMETRIC, "diamond", "10px,3px"),
 }
-RESAMPLES = 2000
 _APART = 1.9
 """The least ratio of two ranks that are both labelled: doublings are, eighths of the width are not."""
 Point = tuple[float, Metric, str]
@@ -62,7 +59,8 @@ def ranks(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") 
     traces = []
     for factor, name in FACTORS.items():
         found = [
-            (float(p.alteration.rank or 0), getattr(p, measure), "") for p in by_rank(result, run, factor)
+            (float(p.alteration.rank or 0), getattr(p, measure), "")
+            for p in result.rank_sweep(run, factor).probes
         ]
         if found:
             traces.append(_line(name, [*found, full], _FACTOR_LOOKS[factor]))
@@ -90,48 +88,6 @@ def ranks(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") 
     )
 
 
-def by_rank(result: RunResult, run: RecoveryRun, factor: Factor) -> list[Probe]:
-    """Probes of the whole map at full strength and some rank below the full one, lowest first."""
-    found = {
-        probe.alteration.rank: probe
-        for probe in _of(result, run.label)
-        if probe.alteration.part == "whole"
-        and probe.alteration.alpha == 1
-        and probe.alteration.factor == factor
-        and 0 < (probe.alteration.rank or 0) < result.model.hidden_size
-    }
-    return sorted(found.values(), key=lambda probe: probe.alteration.rank or 0)
-
-
-def suggested(result: RunResult, run: RecoveryRun, factor: Factor) -> Probe | None:
-    """The lowest measured rank that is not surely worse than the full one; ``None`` if all of them are."""
-    found = by_rank(result, run, factor)
-    return next((p for p in found if not surely_worse(p.window_nll, run.window_nll)), None)
-
-
-def forecast(result: RunResult, run: RecoveryRun, factor: Factor, rank: int) -> tuple[float, float] | None:
-    """Perplexity and KL at a rank: log perplexity, and KL, piecewise linear in the log of the rank.
-
-    The full rank is known. ``None`` below the lowest measured rank, and where none was measured.
-    """
-    found = by_rank(result, run, factor)
-    if not found or rank < (found[0].alteration.rank or 0):
-        return None
-    at = np.log([*(probe.alteration.rank or 0 for probe in found), result.model.hidden_size])
-    scores: list[Probe | RecoveryRun] = [*found, run]
-    perplexity = np.interp(np.log(rank), at, np.log([one.perplexity.value for one in scores]))
-    return float(np.exp(perplexity)), float(np.interp(np.log(rank), at, [one.kl.value for one in scores]))
-
-
-def surely_worse(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the 95 % paired bootstrap interval of ``one`` minus ``other``, by window, lies above zero."""
-    shifts = np.subtract(one, other)
-    draws = np.random.default_rng(0).multinomial(
-        len(shifts), np.full(len(shifts), 1 / len(shifts)), RESAMPLES
-    )
-    return bool(np.percentile(draws @ shifts / len(shifts), 2.5) > 0)
-
-
 def _of(result: RunResult, label: str) -> list[Probe]:
     return [probe for probe in result.probes if probe.label == label]
 
@@ -149,7 +105,7 @@ def _saved(result: RunResult, run: RecoveryRun) -> dict[int, int]:
     found = {
         probe.alteration.rank or 0: probe.parameters_added
         for factor in FACTORS
-        for probe in by_rank(result, run, factor)
+        for probe in result.rank_sweep(run, factor).probes
     }
     found[result.model.hidden_size] = run.parameters_added
     return {rank: run.parameters_added - found[rank] for rank in sorted(found)}

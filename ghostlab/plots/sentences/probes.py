@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from ghostlab.plots.figures import probes as figures
 from ghostlab.plots.figures.maps import counted
 from ghostlab.plots.figures.spectrum import rank_parameters
 from ghostlab.plots.formats import count, number, percent, points
@@ -84,13 +83,13 @@ def _explained(curve: RankCurve, rank: int) -> float:
 
 def rank_expected(result: RunResult, run: RecoveryRun, rank: int, factor: Factor) -> str:
     """What a rank did to the model, or what the ranks measured on both sides of it let one expect."""
-    expected = figures.forecast(result, run, factor, rank)
+    expected = result.rank_sweep(run, factor).forecast(rank)
     if expected is None:
         return ""
     perplexity, kl = map(number, expected)
     if rank >= result.model.hidden_size:
         return f"As fitted, perplexity is {perplexity} and KL {kl}."
-    if rank in (probe.alteration.rank for probe in figures.by_rank(result, run, factor)):
+    if rank in result.rank_sweep(run, factor).ranks:
         return f"Measured: perplexity {perplexity}, KL {kl}."
     return f"Between the ranks measured beside it: perplexity about {perplexity}, KL about {kl}."
 
@@ -104,10 +103,11 @@ def ranks(result: RunResult, run: RecoveryRun) -> str:
 
 
 def _suggestion(result: RunResult, run: RecoveryRun, factor: Factor) -> str:
-    found = figures.by_rank(result, run, factor)
+    sweep = result.rank_sweep(run, factor)
+    found = sweep.probes
     if not found:
         return ""
-    best = figures.suggested(result, run, factor)
+    best = sweep.suggested
     name, full = FACTORS[factor], number(run.perplexity.value)
     if best is None:
         top = found[-1]

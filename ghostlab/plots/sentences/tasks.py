@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ghostlab.plots.formats import percent, plural
-from ghostlab.results.answers import SURE
 from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import ALPHA
 from ghostlab.results.zeroshot import ZeroShot
 
 FEW = 100
@@ -47,7 +47,7 @@ def _kept(found: ZeroShot, best: str, named: list[str], aside: list[str]) -> str
 def _sure(found: ZeroShot, best: str) -> str:
     worse = sum(_worse(found, best, task.name) for task in found.told())
     sure = "on none of them is it surely worse" if not worse else f"surely worse on {worse} of them"
-    return f"; {sure} than the original (McNemar, p < {SURE})."
+    return f"; {sure} than the original (McNemar, p < {ALPHA})."
 
 
 def _guessing(found: ZeroShot, guessed: list[str], named: list[str]) -> str:
@@ -87,4 +87,4 @@ def _left_out(found: ZeroShot) -> str:
 
 def _worse(found: ZeroShot, name: str, task: str) -> bool:
     test = found.paired(name, task)
-    return test.difference.value < 0 and test.p < SURE
+    return test.difference.value < 0 and test.p < ALPHA

@@ -102,7 +102,7 @@ def _fresh(result: RunResult) -> list[Any]:
 
 
 def _suggested(result: RunResult, run: RecoveryRun | None, factor: Factor) -> int | None:
-    best = figures.suggested(result, run, factor) if run else None
+    best = result.rank_sweep(run, factor).suggested if run else None
     return best.alteration.rank if best else None
 
 
