@@ -179,14 +179,11 @@ def _traces(
 
 def _finals(model: Model, traces: Sequence[Trace], owner: Tensor) -> Iterator[Tensor]:
     """What the head of a variant is given, for each pass of the original."""
-    start, cache = model.first_change, DynamicCache(config=model.hf.config)
+    cache = DynamicCache(config=model.hf.config)
     for number, trace in enumerate(traces):
         if number:
             cache.batch_select_indices(owner.to(model.device))
-        state = model.decoder.run_span(
-            trace.states[start], start, model.depth, model.calls_from(trace), cache
-        )
-        yield model.decoder.run_tail(state)
+        yield model.resume(trace, cache=cache)
 
 
 def _sums(likely: Tensor, greedy: Tensor, counts: Sequence[int]) -> list[Answer]:

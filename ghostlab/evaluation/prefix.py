@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import copy
 from functools import cached_property
-from typing import Any
 
 from torch import Tensor
 from transformers import Cache, DynamicCache
@@ -43,8 +42,7 @@ class Prefix:
             return fork(cache)
         own, start = DynamicCache(config=model.hf.config), model.first_change
         own.layers[:start] = fork(cache).layers[:start]
-        calls = with_cache(model.calls_from(trace), own)
-        model.decoder.run_span(trace.states[start], start, model.depth, calls)
+        model.resume(trace, cache=own)
         return own
 
     def shared(self, model: Model) -> int:
@@ -64,16 +62,3 @@ def fork(cache: Cache) -> Cache:
     twin = copy(cache)
     twin.layers = [copy(layer) for layer in cache.layers]
     return twin
-
-
-def with_cache(trace: Trace, cache: Cache) -> Trace:
-    """The calls of ``trace`` with ``cache`` in the place of the one that they were made with."""
-
-    def ours(value: Any) -> Any:
-        return cache if isinstance(value, Cache) else value
-
-    calls = {
-        index: (tuple(map(ours, args)), {name: ours(value) for name, value in kwargs.items()})
-        for index, (args, kwargs) in trace.calls.items()
-    }
-    return Trace(calls=calls, mask=trace.mask)

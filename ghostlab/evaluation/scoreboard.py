@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.capture import LESS_MEMORY, Batch
 from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.evaluation.metrics import summarise
-from ghostlab.model.decoder import Trace
 from ghostlab.model.likelihood import TokenScores, score_tokens
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
@@ -57,7 +55,7 @@ class Scoreboard:
             finals = [self.original.decoder.run_tail(last)]
             for variant in self.variants:
                 progress.check()
-                finals.append(run_suffix(variant, batch.trace))
+                finals.append(variant.resume(batch.trace))
             decoders = [model.decoder for model in (self.original, *self.variants)]
             scored = score_tokens(decoders, finals, batch.ids, progress.check)
         for part, scores in zip(self._parts, scored, strict=True):
@@ -75,14 +73,6 @@ class Scoreboard:
             summarise(scores, windows.bytes, seed, original=original, kinds=kinds) for scores in others
         ]
         return [summarise(original, windows.bytes, seed), *measured]
-
-
-def run_suffix(variant: Model, trace: Trace) -> Tensor:
-    """What the head of ``variant`` is given, from the original's state where the two part; [B, T, C]."""
-    start = variant.first_change
-    own = variant.calls_from(trace)
-    state = variant.decoder.run_span(trace.states[start], start, variant.depth, own)
-    return variant.decoder.run_tail(state)
 
 
 def score(

@@ -14,7 +14,7 @@ from ghostlab.cut import Block, Cut
 from ghostlab.evaluation.scoreboard import Scoreboard
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
-from ghostlab.recovery.data import FitData, View, state_at
+from ghostlab.recovery.data import FitData, View
 from ghostlab.recovery.fitting import Fit
 from ghostlab.results.records import BoundaryReport, Scores
 
@@ -76,16 +76,13 @@ def measure(
         board.add(batch, progress)
         states = batch.trace.states
         for view, data in seen.items():
-            before = data.before(states, batch.trace)
+            before = data.before(batch.trace)
             moments[view].add(before, states[data.block.stop], fold[batch.rows])
         for number, block in enumerate(cut):
             before, after = states[block.start], states[block.stop]
             samples[block].add(batch.rows, before, after)
             for per_block, variants_alone in zip(errors, alone, strict=True):
-                variant = variants_alone[block]
-                start = states[variant.first_change]
-                mapped = state_at(variant, block.stop, start, batch.trace)
-                per_block[number].add(before, after, mapped)
+                per_block[number].add(before, after, variants_alone[block].resume(batch.trace, block.stop))
     original, *scores = board.scores(held_out.windows, config.seed)
     by_variant = {id(variant): found for variant, found in zip(distinct, scores, strict=True)}
     return Measured(

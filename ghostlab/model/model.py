@@ -18,7 +18,8 @@ from ghostlab.model.decoder import Decoder, Trace
 from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from torch import Tensor
+    from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
     from ghostlab.model.replacement import Replacement
 
@@ -128,6 +129,20 @@ class Model:
         """The original's calls under this variant's numbering of the blocks, as far as they are known."""
         calls = {own: trace.calls[full] for own, full in enumerate(self.kept) if full in trace.calls}
         return Trace(calls=calls, mask=trace.mask, seen=trace.seen)
+
+    def resume(self, trace: Trace, to: int | None = None, cache: Cache | None = None) -> Tensor:
+        """Run this variant from where it parts from the original, so that shared blocks cost nothing.
+
+        Args:
+            trace: The original's, with its state at :attr:`first_change` and the later calls.
+            to: Stop at this boundary of the original, before a block that is kept, and give the state that
+                the block works on; default what the head is given. Both are [B, T, C].
+            cache: For a trace that was made with a cache: the variant's own, used instead.
+        """
+        stop = self.depth if to is None else sum(index < to for index in self.kept)
+        start = self.first_change
+        state = self.decoder.run_span(trace.states[start], start, stop, self.calls_from(trace), cache)
+        return self.decoder.run_tail(state) if to is None else self.decoder.receive(state, stop)
 
     def without(self, cut: Cut, replacements: Mapping[Block, Replacement] | None = None) -> Model:
         """The variant with ``cut`` dropped and ``replacements`` in its place; weights are shared.

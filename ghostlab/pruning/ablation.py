@@ -58,7 +58,11 @@ class Ablation:
         del self.inputs[layer]
 
     def _rest(self, layer: int) -> Iterator[tuple[int, Tensor]]:
-        """What each later receiver would get without ``layer``."""
+        """What each later receiver would get without ``layer``.
+
+        Not :meth:`ghostlab.model.model.Model.resume`: the start is a state of the ablated model, and all
+        later states are kept.
+        """
         state = self.inputs[layer]
         later = [other for other in self.kept if other > layer]
         for current, receiver in zip([layer, *later], [*later, self.decoder.depth], strict=True):

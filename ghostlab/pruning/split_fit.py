@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import torch
-
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import BlockMoments, total
 from ghostlab.calibration.solve import choose_ridge, cross_validate, solve
-from ghostlab.cut import Block
+from ghostlab.cut import Block, Cut
 from ghostlab.model.likelihood import score_tokens
-from ghostlab.model.replacement import AffineMap
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import Progress
 
 
@@ -61,18 +59,17 @@ def recovered_kl(
     sample: Activations, maps: Mapping[Block, AffineMap], progress: Progress
 ) -> dict[Block, float]:
     """Mean KL(original || recovered) per predicted token with each block replaced by its map, in nats."""
-    decoder, depth = sample.model.decoder, sample.model.depth
+    model = sample.model
+    variants = {
+        block: model.without(Cut((block,)), {block: Replacement(map_)}) for block, map_ in maps.items()
+    }
     sums = dict.fromkeys(maps, 0.0)
     message = "Comparing predictions after recovery"
-    for rows, states in sample.states({depth, *(block.start for block in maps)}, progress, message):
-        ids = sample.windows.ids[rows].to(sample.model.device)
-        reference = decoder.run_tail(states[depth])
-        first = torch.zeros(ids.shape, dtype=torch.bool, device=ids.device)
-        first[:, 0] = True
-        for block, fitted in maps.items():
+    for batch in sample.batches({model.depth, *(block.start for block in maps)}, progress, message):
+        reference = model.decoder.run_tail(batch.trace.states[model.depth])
+        for block, variant in variants.items():
             progress.check()
-            mapped = fitted.to(ids.device)(states[block.start], first)
-            state = decoder.run_span(mapped, block.stop, depth, sample.calls(rows, depth))
-            _, scores = score_tokens([decoder, decoder], [reference, decoder.run_tail(state)], ids)
+            finals = [reference, variant.resume(batch.trace)]
+            _, scores = score_tokens([model.decoder, variant.decoder], finals, batch.ids)
             sums[block] += float(scores.kl.double().sum())
     return {block: total / (sample.windows.count * sample.windows.predicted) for block, total in sums.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from torch import Tensor
 
@@ -72,17 +73,15 @@ class FitData:
         """The same for two fits of a block that look at the same tokens in the same way."""
         return self.block, self.weighting, None if self.patched is None else id(self.patched)
 
-    def before(self, states: Mapping[int, Tensor], trace: Trace) -> Tensor:
+    def before(self, trace: Trace) -> Tensor:
         """The state before the block as this fit sees it, [B, T, C].
 
         Args:
-            states: The original's on any text, at the block's start and where ``patched`` parts from it.
-            trace: The original's calls.
+            trace: The original's on any text, with states at the block's start and where ``patched`` parts
+                from it.
         """
         start = self.block.start
-        if self.patched is None:
-            return states[start]
-        return state_at(self.patched, start, states[self.patched.first_change], trace)
+        return trace.states[start] if self.patched is None else self.patched.resume(trace, start)
 
     def batches(self, boundaries: Collection[int]) -> Iterator[StateBatch]:
         """Windows and their states [B, T, C] at ``boundaries``, batch by batch."""
@@ -91,26 +90,12 @@ class FitData:
             yield from self.calib.states(boundaries, self.progress, message)
             return
         early = sorted(b for b in boundaries if b <= self.block.start)
-        origin = self.patched.first_change
-        for rows, states in self.calib.states({origin, *boundaries}, self.progress, message):
-            trace = self.calls(rows)
-            found = {b: state_at(self.patched, b, states[origin], trace) for b in early}
+        wanted = {self.patched.first_change, *boundaries}
+        for rows, states in self.calib.states(wanted, self.progress, message):
+            trace = replace(self.calls(rows), states=states)
+            found = {b: self.patched.resume(trace, b) for b in early}
             yield rows, {**{b: states[b] for b in boundaries}, **found}
 
     def calls(self, rows: slice) -> Trace:
         """What the blocks up to the end of this one are handed besides the state."""
         return self.calib.calls(rows, self.block.stop)
-
-
-def state_at(variant: Model, boundary: int, state: Tensor, trace: Trace) -> Tensor:
-    """What block ``boundary`` of the original receives in ``variant``, in which it is kept; [B, T, C].
-
-    Args:
-        variant: A variant.
-        boundary: In the original's numbering; must follow the variant's first change.
-        state: The original's state at the variant's first change.
-        trace: The original's calls.
-    """
-    stop = sum(index < boundary for index in variant.kept)
-    state = variant.decoder.run_span(state, variant.first_change, stop, variant.calls_from(trace))
-    return variant.decoder.receive(state, stop)

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ghostlab.model.decoder import hidden
 from ghostlab.model.projections import Projections, stored, watch, weight_of
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.regression import Regression, Solution
@@ -187,6 +187,4 @@ def _pairs(data: FitData, every: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
 @torch.no_grad()
 def _run(layer: nn.Module, state: Tensor, data: FitData, rows: slice, index: int) -> Tensor:
     args, kwargs = data.calls(rows).calls[index]
-    output: Any = layer(state, *args, **kwargs)
-    found: Tensor = output[0] if isinstance(output, tuple) else output
-    return found
+    return hidden(layer(state, *args, **kwargs))

@@ -56,6 +56,20 @@ def test_late_start_equals_full_forward_passes(family: str, monkeypatch: pytest.
         assert (found.near == near).float().mean() > 0.98
 
 
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gemma2"])
+def test_a_variant_resumed_up_to_any_boundary_equals_its_own_pass(family: str) -> None:
+    model, ids = tiny_lm(family), tiny_windows(count=2).ids
+    trace = model.decoder.trace(ids, range(DEPTH + 1))
+    for variant in variants_of(model):
+        own = variant.decoder.trace(ids, range(variant.depth + 1))
+        for place, boundary in enumerate((*variant.kept, DEPTH)):
+            if boundary > variant.first_change:
+                expected = variant.decoder.receive(own.states[place], place)
+                torch.testing.assert_close(variant.resume(trace, boundary), expected, rtol=1e-4, atol=1e-5)
+        expected = variant.decoder.run_tail(own.states[variant.depth])
+        torch.testing.assert_close(variant.resume(trace), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_a_stop_takes_effect_within_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """All variants of a batch are a long time: it is asked between them, and between chunks of the head."""
     monkeypatch.setattr(likelihood, "LOGIT_BYTES", 4 * 96 * 7)

@@ -113,8 +113,7 @@ def test_the_variant_does_what_was_fitted(method: str, first: str, family: str, 
     # what is explained on the calibration tokens, measured again through the model itself
     missed = gap = 0.0
     for rows, states in calib.states({1, 4}):
-        own = recovered.calls_from(calib.calls(rows, 6))
-        state = recovered.decoder.run_span(states[1], 1, 2, own)
+        state = recovered.resume(replace(calib.calls(rows, 6), states=states), 4)
         missed += float((state - states[4]).double().square().sum())
         gap += float((states[4] - states[1]).double().square().sum())
     assert block_fit.explained_train == pytest.approx(1 - missed / gap, abs=1e-4)
