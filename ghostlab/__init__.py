@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ghostlab.errors import GhostlabError
     from ghostlab.evaluation.perplexity import perplexity
     from ghostlab.evaluation.zeroshot import evaluate
+    from ghostlab.export.folder import save, save_stock
     from ghostlab.lab.lab import Lab, run
     from ghostlab.model.load import load_model
     from ghostlab.progress import CancelToken, Progress
@@ -56,6 +57,8 @@ _HOMES = {
     "parse_cut": "cut",
     "perplexity": "evaluation.perplexity",
     "run": "lab.lab",
+    "save": "export.folder",
+    "save_stock": "export.folder",
     "select": "pruning",
 }
 
@@ -85,6 +88,8 @@ __all__ = [
     "parse_cut",
     "perplexity",
     "run",
+    "save",
+    "save_stock",
     "select",
 ]
 

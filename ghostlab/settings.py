@@ -30,6 +30,7 @@ class Limits:
         open_pages: Pages whose state (1.5 MB) is kept, the last used ones.
         file_bytes: Size of a file that a user may hand in.
         upload_bytes: Size of a text, uploaded or pasted, and of a prompt.
+        hub_bytes: Disk for models of the hub, the last used ones; ``None`` to keep all.
     """
 
     tokens: int = 4_000_000
@@ -47,6 +48,7 @@ class Limits:
     upload_bytes: int = 20_000_000
     local_paths: bool = True
     hub_models: bool = True
+    hub_bytes: int | None = None
 
 
 PUBLIC_LIMITS = Limits(
@@ -64,6 +66,7 @@ PUBLIC_LIMITS = Limits(
     open_pages=128,
     upload_bytes=1_000_000,
     local_paths=False,
+    hub_bytes=20 << 30,
 )
 
 

@@ -7,8 +7,8 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -60,6 +60,42 @@ def read_json(path: str | Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return values if isinstance(values, dict) else None
+
+
+def local_path(text: str) -> Path | None:
+    """The path that ``text`` may be, with ``~`` expanded; ``None`` where no file can have such a name."""
+    try:
+        path = Path(text).expanduser()
+        path.exists()  # names that are too long fail here
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return path
+
+
+def make_room(folders: Iterable[Path], need: int, most: int) -> None:
+    """Delete the folders used longest ago, by their own time, until ``need`` more bytes fit into ``most``.
+
+    Others may delete them at the same time.
+    """
+    known = []
+    for folder in folders:
+        with suppress(OSError):
+            known.append((folder.stat().st_mtime, folder, folder_bytes(folder)))
+    left = sum(size for _, _, size in known)
+    for _, folder, size in sorted(known):
+        if left + need <= most:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        left -= size
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes of all files in a folder and below; links do not count."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # deleted just now
+            total += 0 if path.is_symlink() or path.is_dir() else path.stat().st_size
+    return total
 
 
 class Record:

@@ -16,8 +16,8 @@ def models_command() -> None:
         [
             entry.source,
             entry.family,
-            str(entry.blocks),
-            f"{entry.parameters:,.0f} M",
+            str(entry.outline.layers),
+            f"{entry.outline.total / 1e6:,.0f} M",
             entry.licence + (" (gated)" if entry.gated else ""),
             f"{entry.title}: {entry.note}",
         ]

@@ -18,8 +18,8 @@ from ghostlab.model.surgery import trim_config
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+    from ghostlab.model.model import Model
     from ghostlab.model.replacement import AffineMap
-    from ghostlab.model.variant import Variant
 
 _SWITCHES = ("mlp_bias", "use_bias", "bias", "attention_bias")
 """Fields of a config that give projections a bias."""
@@ -34,7 +34,7 @@ _SAME = 0.01
 # -- a block that starts at layer 0 ----------------------------------------------------------------------
 
 
-def embeddings_reason(variant: Variant, *, shift_only: bool) -> str | None:
+def embeddings_reason(variant: Model, *, shift_only: bool) -> str | None:
     """Why a map cannot go into the token embeddings; ``None`` if it can.
 
     Args:
@@ -49,7 +49,7 @@ def embeddings_reason(variant: Variant, *, shift_only: bool) -> str | None:
     return "This model adds positions to its token embeddings, and the map would have to reach both."
 
 
-def embedding_scale(variant: Variant) -> float | None:
+def embedding_scale(variant: Model) -> float | None:
     """c, if the state that the first block receives is c E[token] plus what does not depend on the token."""
     state, rows = _entering(variant), _rows(variant)
     if state.shape != rows.shape:
@@ -74,17 +74,17 @@ def into_embeddings(hf: PreTrainedModel, fitted: AffineMap, scale: float) -> Non
     table.weight = nn.Parameter((rows + change).to(old.dtype), requires_grad=False)
 
 
-def _probe_ids(variant: Variant) -> Tensor:
+def _probe_ids(variant: Model) -> Tensor:
     """A few tokens [8, 1], each at the first position."""
     return torch.linspace(3, variant.hf.config.vocab_size - 1, 8).long()[:, None]
 
 
-def _rows(variant: Variant) -> Tensor:
+def _rows(variant: Model) -> Tensor:
     weight: Tensor = variant.hf.get_input_embeddings().weight
     return weight[_probe_ids(variant)[:, 0].to(weight.device)].float()
 
 
-def _entering(variant: Variant) -> Tensor:
+def _entering(variant: Model) -> Tensor:
     """What the first block (or a map before it) receives for tokens at position 0, [N, C]."""
     return variant.decoder.trace(_probe_ids(variant), {0}).states[0][:, 0].float()
 
@@ -96,7 +96,7 @@ def _equal(state: Tensor, other: Tensor) -> bool:
 # -- a shift after the layer before the block -----------------------------------------------------------
 
 
-def bias_reason(variant: Variant) -> str | None:
+def bias_reason(variant: Model) -> str | None:
     """Why no layer can add a constant to what it hands on; ``None`` if one can."""
     try:
         path = _shifted(variant)
@@ -108,7 +108,7 @@ def bias_reason(variant: Variant) -> str | None:
     return f"A '{family}' layer has no bias where the mean change would have to be added."
 
 
-def into_bias(variant: Variant, hf: PreTrainedModel, layer: int, shift: Tensor) -> None:
+def into_bias(variant: Model, hf: PreTrainedModel, layer: int, shift: Tensor) -> None:
     """Let ``layer`` of ``hf`` add ``shift`` [C] to the state that it hands on.
 
     Args:
@@ -126,7 +126,7 @@ def into_bias(variant: Variant, hf: PreTrainedModel, layer: int, shift: Tensor) 
     block.get_submodule(path).bias = nn.Parameter(shifted.to(old.dtype), requires_grad=False)
 
 
-def _shifted(variant: Variant) -> str:
+def _shifted(variant: Model) -> str:
     """Path of the projection whose bias is added to what a layer hands on."""
     projections = find_projections(variant)
     return projections.attention if variant.hf.config.model_type in _PARALLEL else projections.mlp
@@ -136,7 +136,7 @@ def _bias(block: nn.Module, path: str) -> Tensor | None:
     return getattr(block.get_submodule(path), "bias", None)
 
 
-def _wider(variant: Variant, path: str, kept: Sequence[int]) -> Any:
+def _wider(variant: Model, path: str, kept: Sequence[int]) -> Any:
     """These layers on the meta device with a config that gives the projection a bias, if there is one."""
     for switch in _SWITCHES:
         if getattr(variant.hf.config, switch, None) is False:

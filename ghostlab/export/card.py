@@ -9,14 +9,14 @@ from ghostlab.results.records import Metric, RecoveryRun, Scores
 from ghostlab.results.windows import comparable
 
 if TYPE_CHECKING:
-    from ghostlab.model.variant import Variant
+    from ghostlab.model.model import Model
     from ghostlab.results.run import RunResult
 
 _HEAD = "| model | perplexity | KL to original (nats) | top-1 agreement | gap closed |\n|---|---|---|---|---|"
 
 
 def model_card(
-    variant: Variant,
+    variant: Model,
     *,
     stock: bool = False,
     result: RunResult | None = None,
@@ -48,12 +48,12 @@ def _front(source: str) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def _title(variant: Variant) -> str:
+def _title(variant: Model) -> str:
     cut = "" if variant.cut is None else f", {variant.cut.describe(variant.full_depth)}"
     return f"{variant.name}{cut}"
 
 
-def _what(variant: Variant, run: RecoveryRun | None) -> str:
+def _what(variant: Model, run: RecoveryRun | None) -> str:
     if variant.cut is None:
         return "The model as it was loaded."
     blocks = f"{len(variant.kept)} of {variant.full_depth} layers of {variant.name} are left"
@@ -64,7 +64,7 @@ def _what(variant: Variant, run: RecoveryRun | None) -> str:
     return f"{blocks}{note}; {by}, fitted in closed form by Ghostlab, stands in for the others."
 
 
-def _load(variant: Variant, *, stock: bool) -> str:
+def _load(variant: Model, *, stock: bool) -> str:
     lines = ["## Use", "", "```python", "from transformers import AutoModelForCausalLM, AutoTokenizer", ""]
     ordinary = stock or not any(replacement.map for replacement in variant.replacements.values())
     more = "" if ordinary else ", trust_remote_code=True"

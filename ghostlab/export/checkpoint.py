@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 from safetensors import SafetensorError
 
 from ghostlab.errors import ResultError
-from ghostlab.model.quiet import quiet_transformers
+from ghostlab.model.device import quiet_transformers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 CARD = "README.md"
-SHARD = "5GB"
-"""Largest weight file, as the hub recommends."""
 
 
 @contextmanager
@@ -51,7 +49,7 @@ def whole_folder(folder: str | Path) -> Iterator[Path]:
 
 
 def write_checkpoint(
-    hf: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, *, card: str, shard: str = SHARD
+    hf: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, *, card: str, shard: str
 ) -> None:
     """Config, weights in safetensors of at most ``shard`` each, tokenizer and model card."""
     with quiet_transformers():

@@ -22,24 +22,22 @@ from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, ResultError
 from ghostlab.export import modeling_ghostlab
 from ghostlab.export.card import model_card
-from ghostlab.export.checkpoint import SHARD, whole_folder, write_checkpoint
+from ghostlab.export.checkpoint import whole_folder, write_checkpoint
 from ghostlab.export.stock import plain, stock_model
+from ghostlab.model.model import SHARD, Model
+from ghostlab.model.preflight import AUTO_CLASS
 from ghostlab.model.replacement import AffineMap, Replacement, check_numbers
 from ghostlab.model.surgery import place_of
 from ghostlab.storage import file_sha256
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedConfig
-
-    from ghostlab.model.variant import Variant
 
 SCHEMA = 2
 MANIFEST = "ghostlab.json"
 OPERATORS = "operators.safetensors"
 MODELLING = "modeling_ghostlab.py"
 _WEIGHT = "weight:"
-_AUTO_CLASS = "modeling_ghostlab.GhostForCausalLM"
 
 
 def pack(replacements: Mapping[Block, Replacement], prefix: str = "") -> dict[str, Tensor]:
@@ -93,7 +91,7 @@ def _layer(block: Block, stored: Tensor) -> int:
     return int(stored)
 
 
-def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
+def save(model: Model, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
     """Write ``model`` to a new or empty folder, whole or not at all.
 
     Args:
@@ -116,13 +114,13 @@ def save(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHA
             manifest["operators_sha256"] = file_sha256(partial / OPERATORS)
         if manifest["places"]:
             shutil.copyfile(Path(modeling_ghostlab.__file__), partial / MODELLING)
-            hf.config.auto_map = {"AutoModelForCausalLM": _AUTO_CLASS}
+            hf.config.auto_map = {"AutoModelForCausalLM": AUTO_CLASS}
         write_checkpoint(hf, model.tokenizer, partial, card=card or model_card(model), shard=shard)
         (partial / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return Path(folder)
 
 
-def save_stock(model: Variant, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
+def save_stock(model: Model, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
     """Write ``model`` as an ordinary checkpoint, which needs no code and no Ghostlab; else as :func:`save`.
 
     Raises:
@@ -137,12 +135,7 @@ def save_stock(model: Variant, folder: str | Path, *, card: str = "", shard: str
     return Path(folder)
 
 
-def has_operators(config: PreTrainedConfig) -> bool:
-    """Whether the checkpoint of this config is one of :func:`save` with operators beside it."""
-    return (getattr(config, "auto_map", None) or {}).get("AutoModelForCausalLM") == _AUTO_CLASS
-
-
-def _manifest(model: Variant) -> dict[str, Any]:
+def _manifest(model: Model) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "name": model.name,
@@ -156,12 +149,12 @@ def _manifest(model: Variant) -> dict[str, Any]:
     }
 
 
-def places(model: Variant) -> dict[str, dict[str, Any]]:
+def places(model: Model) -> dict[str, dict[str, Any]]:
     """The maps of ``model`` by block, for code that knows no families: where they are, and their parts."""
     return {str(block): _place(model, block, s.map) for block, s in model.replacements.items() if s.map}
 
 
-def _place(model: Variant, block: Block, replacement_map: AffineMap) -> dict[str, Any]:
+def _place(model: Model, block: Block, replacement_map: AffineMap) -> dict[str, Any]:
     """The module that a map belongs to, whether it works beside it, and what it is made of."""
     index, beside = place_of(block, model.replacements[block], model.kept)
     layout = model.decoder.layout

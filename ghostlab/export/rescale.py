@@ -21,8 +21,8 @@ from ghostlab.model.projections import NORMED, find_projections
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+    from ghostlab.model.model import Model
     from ghostlab.model.replacement import AffineMap
-    from ghostlab.model.variant import Variant
 
 _NORMS = ("post_attention_layernorm", "post_feedforward_layernorm")
 """Norms of what a layer adds, in the families that have such."""
@@ -45,7 +45,7 @@ def factor_of(fitted: AffineMap) -> float | None:
     return 1 + float(diagonal[0])
 
 
-def rescale_reason(variant: Variant, factor: float) -> str | None:
+def rescale_reason(variant: Model, factor: float) -> str | None:
     """Why the layers after a block cannot take over ``factor``; ``None`` if they can.
 
     Whether norms notice its absence is another question: see :func:`noticed`.
@@ -68,7 +68,7 @@ def rescale_reason(variant: Variant, factor: float) -> str | None:
     return None
 
 
-def rescale(variant: Variant, hf: PreTrainedModel, factors: Mapping[int, float]) -> None:
+def rescale(variant: Model, hf: PreTrainedModel, factors: Mapping[int, float]) -> None:
     """Let the layers of ``hf`` take over factors of the stream.
 
     Args:
@@ -83,7 +83,7 @@ def rescale(variant: Variant, hf: PreTrainedModel, factors: Mapping[int, float])
             _divide(variant, layer, factor)
 
 
-def noticed(variant: Variant, hf: PreTrainedModel) -> str | None:
+def noticed(variant: Model, hf: PreTrainedModel) -> str | None:
     """By how much norms notice the factor, as a sentence; ``None`` if the logits of ``hf`` are the variant's.
 
     The same means: on 64 tokens within 1e-5 of the logits' norm, or within the rounding of the weights where
@@ -98,7 +98,7 @@ def noticed(variant: Variant, hf: PreTrainedModel) -> str | None:
     )
 
 
-def _divide(variant: Variant, layer: nn.Module, factor: float) -> None:
+def _divide(variant: Model, layer: nn.Module, factor: float) -> None:
     """Let ``layer`` add 1 / ``factor`` of what it added, given that its input is 1 / ``factor`` of it too."""
     family = variant.hf.config.model_type
     if family in NORMED:

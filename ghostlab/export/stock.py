@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from ghostlab.cut import Block
+    from ghostlab.model.model import Model
     from ghostlab.model.replacement import Replacement
-    from ghostlab.model.variant import Variant
 
 FIRST = (
     "The first token of a sequence gets an offset of its own, and no weight of a layer knows which token is "
@@ -41,7 +41,7 @@ MATRIX = (
 )
 
 
-def stock_reason(variant: Variant) -> str | None:
+def stock_reason(variant: Model) -> str | None:
     """Why a variant cannot be an ordinary checkpoint, in one sentence; ``None`` if it can.
 
     Makes it, and if a factor is absorbed runs it on a few tokens; :func:`kind_reason` does neither.
@@ -53,13 +53,13 @@ def stock_reason(variant: Variant) -> str | None:
     return None
 
 
-def kind_reason(variant: Variant) -> str | None:
+def kind_reason(variant: Model) -> str | None:
     """As :func:`stock_reason`, as far as the kind of the maps and the family tell without a measurement."""
     reasons = (_reason(variant, block, replacement) for block, replacement in variant.replacements.items())
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def stock_model(variant: Variant) -> PreTrainedModel:
+def stock_model(variant: Model) -> PreTrainedModel:
     """The variant as a plain model of its family; parameters that did not change are shared.
 
     Raises:
@@ -81,7 +81,7 @@ def plain(hf: PreTrainedModel) -> PreTrainedModel:
     return twin
 
 
-def _reason(variant: Variant, block: Block, replacement: Replacement) -> str | None:
+def _reason(variant: Model, block: Block, replacement: Replacement) -> str | None:
     fitted = replacement.map
     if fitted is None:
         return None
@@ -98,7 +98,7 @@ def _reason(variant: Variant, block: Block, replacement: Replacement) -> str | N
     return MATRIX if _moves(before) else bias_reason(variant)
 
 
-def _parts(variant: Variant, block: Block, fitted: AffineMap) -> tuple[AffineMap | None, float]:
+def _parts(variant: Model, block: Block, fitted: AffineMap) -> tuple[AffineMap | None, float]:
     """What of a map goes into the weights before its block, and the factor for the layers after it."""
     factor = factor_of(fitted)
     if factor is None or (block.start == 0 and embeddings_reason(variant, shift_only=False) is None):
@@ -106,7 +106,7 @@ def _parts(variant: Variant, block: Block, fitted: AffineMap) -> tuple[AffineMap
     return (None if fitted.bias is None else AffineMap(bias=fitted.bias / factor)), factor
 
 
-def _absorb(variant: Variant, hf: PreTrainedModel) -> str | None:
+def _absorb(variant: Model, hf: PreTrainedModel) -> str | None:
     """Change the weights of ``hf``; returns why its logits are not the variant's, if they are not."""
     factors = {}
     for block, replacement in variant.replacements.items():
@@ -120,7 +120,7 @@ def _absorb(variant: Variant, hf: PreTrainedModel) -> str | None:
     return noticed(variant, hf)
 
 
-def _absorb_before(variant: Variant, hf: PreTrainedModel, block: Block, before: AffineMap | None) -> None:
+def _absorb_before(variant: Model, hf: PreTrainedModel, block: Block, before: AffineMap | None) -> None:
     if before is None:
         return
     if block.start == 0:

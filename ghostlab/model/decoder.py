@@ -24,7 +24,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttenti
 
 from ghostlab.model.families import find_layout
 from ghostlab.model.first_tokens import FirstTokens, first_attended
-from ghostlab.model.maps import map_before
+from ghostlab.model.replacement import map_before
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

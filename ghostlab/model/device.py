@@ -1,6 +1,9 @@
-"""Where a model lives and in which number format: the host's device, the run's dtype."""
+"""Where a model lives, in which number format, and without Transformers' own progress bars."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -51,3 +54,21 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
     if name not in DTYPES:
         raise ConfigError(f"dtype is '{name}'.", f"Use auto, {', '.join(DTYPES)}.")
     return DTYPES[name]
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Switch Transformers' own bars and warnings off inside the block, and back afterwards."""
+    from transformers.utils import (
+        logging,  # not at the top: whoever asks for a device needs no more than torch
+    )
+
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if shown:
+            logging.enable_progress_bar()

@@ -3,17 +3,25 @@
 Transformers attaches a quantiser to a model that it read from GGUF and refuses to save it; the model is
 therefore rebuilt from its configuration and takes the dequantised tensors over. Values are kept in float32,
 so that nothing is rounded a second time.
+
+The folder in the cache is named by the SHA-256 of the file, and has its name only once it is whole.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 from gguf import GGUFReader
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -25,14 +33,15 @@ from transformers import (
 )
 
 from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
-from ghostlab.model.cache import build_entry, remembered_sha256
-from ghostlab.model.memory import check_disk, check_memory, count_parameters
-from ghostlab.model.preflight import Place
-from ghostlab.model.quiet import quiet_transformers
+from ghostlab.model.device import quiet_transformers
+from ghostlab.model.preflight import Place, check_disk, check_memory, measure
 from ghostlab.progress import SILENT, Progress
+from ghostlab.storage import file_sha256, read_json, write_text
 
 _QUANT = re.compile(r"[.-]((?:IQ|Q|TQ|MXFP)\d\w*|B?F16|F32)$", re.IGNORECASE)
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
+MARKER = "ghostlab.json"
+"""Lists the sizes of the files of a converted model; written last."""
 
 
 def convert(path: Path, cache: Path, progress: Progress = SILENT) -> Place:
@@ -40,20 +49,19 @@ def convert(path: Path, cache: Path, progress: Progress = SILENT) -> Place:
 
     Raises:
         ModelError: If the file is damaged, of an architecture that Transformers cannot read, or too large for
-            memory or disk; the subclass says which.
+            memory or disk, or if the cache cannot be written; the subclass says which.
     """
     _check_file(path)
     digest = remembered_sha256(path, cache / "models" / "sources.json")
     folder = cache / "models" / digest[:16]
 
-    def build(target: Path) -> dict[str, Any]:
+    def build(target: Path) -> None:
         with quiet_transformers():
             _convert(path, target, progress)
-        return {"source": path.name, "sha256": digest}
 
-    build_entry(folder, build, progress)
-    name, note = describe(path)
-    return Place(folder, name, note)
+    if not is_whole(folder):
+        build_once(folder, build, progress)
+    return Place(folder, *describe(path))
 
 
 def describe(path: Path) -> tuple[str, str]:
@@ -84,8 +92,9 @@ def _convert(path: Path, target: Path, progress: Progress) -> None:
         progress.at(0.0, f"{label}: reading its header")
         config = AutoConfig.from_pretrained(**where)
         # Dequantised tensors and the model that they are copied into exist together for a moment.
-        check_memory(config, torch.float32, torch.device("cpu"), copies=2)
-        check_disk(target, int(count_parameters(config) * 4.1))
+        parameters = measure(config, path.name).total
+        check_memory(parameters, torch.float32, torch.device("cpu"), copies=2)
+        check_disk(target, int(parameters * 4.1))
         progress.at(0.3, f"{label}: reading its tokenizer")
         tokenizer = AutoTokenizer.from_pretrained(**where)
         progress.at(0.5, f"{label}: dequantising its weights")
@@ -138,3 +147,77 @@ def _reading_error(path: Path, error: Exception) -> ModelError:
     return ModelError(
         f"{path.name} is damaged or incomplete ({type(error).__name__}: {error}).", "Fetch it again."
     )
+
+
+# -- the cache of converted models -------------------------------------------------------------------------
+
+
+def remembered_sha256(path: Path, memo: Path) -> str:
+    """SHA-256 of ``path``, read from the JSON file ``memo`` while size and time of the file are as then."""
+    key, status, known = str(path.resolve()), path.stat(), read_json(memo) or {}
+    entry = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    seen = known.get(key)
+    if isinstance(seen, dict) and {**seen, **entry} == seen:
+        return str(seen["sha256"])
+    digest = file_sha256(path)
+    with suppress(OSError):  # a shortcut only; whoever cannot write the cache is told by build_once
+        write_text(memo, json.dumps({**known, key: {**entry, "sha256": digest}}, indent=1))
+    return digest
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a converted model is there, with every file of the size that was written."""
+    files = (read_json(folder / MARKER) or {}).get("files") or {}
+    try:
+        return bool(files) and all((folder / n).stat().st_size == f["size"] for n, f in files.items())
+    except (OSError, TypeError, KeyError):
+        return False
+
+
+def build_once(folder: Path, build: Callable[[Path], None], progress: Progress) -> None:
+    """Let ``build`` fill ``folder``, which is absent or damaged.
+
+    Safe against a crash (work happens in a partial folder that is renamed at the end) and against a second
+    process (the later one waits for the lock and finds the work done).
+
+    Raises:
+        ModelError: If the cache folder cannot be written.
+    """
+    partial = folder.with_name(f"{folder.name}.partial")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(folder.with_name(f"{folder.name}.lock"), progress):
+            if is_whole(folder):
+                return
+            shutil.rmtree(partial, ignore_errors=True)  # left by a crash; nobody else works on it now
+            try:
+                partial.mkdir()
+                build(partial)
+                files = {path.name: {"size": path.stat().st_size} for path in partial.iterdir()}
+                (partial / MARKER).write_text(json.dumps({"files": files}, indent=1))
+                shutil.rmtree(folder, ignore_errors=True)
+                partial.replace(folder)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(
+            f"The converted model cannot be kept in {folder.parent}: {reason}.",
+            "Make the folder writable, free disk space, or set GHOSTLAB_CACHE to another folder.",
+        ) from error
+
+
+@contextmanager
+def _locked(path: Path, progress: Progress) -> Iterator[None]:
+    """Hold the lock file; while another process has it, wait but obey a stop."""
+    lock = FileLock(path)
+    while True:
+        try:
+            lock.acquire(timeout=0.5)
+            break
+        except Timeout:
+            progress.at(0.0, "Another process is converting this model; waiting for it")
+    try:
+        yield
+    finally:
+        lock.release()

@@ -12,21 +12,21 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from ghostlab.errors import (
-    GhostlabError,
-    ModelError,
-    UnsupportedModelError,
-    memory_errors,
-)
-from ghostlab.export.folder import has_operators
+from ghostlab.errors import GhostlabError, ModelError, UnsupportedModelError, memory_errors
 from ghostlab.model.catalog import EMBEDDED, embedded_gguf
-from ghostlab.model.device import pick_device, pick_dtype
+from ghostlab.model.device import pick_device, pick_dtype, quiet_transformers
 from ghostlab.model.gguf import convert
 from ghostlab.model.hub import fetch
-from ghostlab.model.memory import check_memory
 from ghostlab.model.model import Model
-from ghostlab.model.preflight import Place, check_tokenizer_files, check_weight_files, read_config
-from ghostlab.model.quiet import quiet_transformers
+from ghostlab.model.preflight import (
+    Place,
+    check_memory,
+    check_tokenizer_files,
+    check_weight_files,
+    has_operators,
+    measure,
+    read_config,
+)
 from ghostlab.model.source import kind_of
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
@@ -65,14 +65,16 @@ def load_model(
     if revision is not None and kind_of(source, settings) != "hub":
         raise ModelError(f"'{source}' has no revisions.", "Only a model of the hub has; leave it out.")
 
-    def approve(folder: Path) -> None:
+    def approve(folder: Path) -> int:
         config = read_config(folder)
         if has_operators(config) and not pruned_only:
             raise ModelError(
                 f"{folder.name} is a recovered model, and its operators would be left out.",
                 "Load it with ghostlab.load_recovered, or export it as an ordinary checkpoint (--stock).",
             )
-        check_memory(config, number, device, most=settings.limits.parameters)
+        parameters = measure(config, folder.name).total
+        check_memory(parameters, number, device, most=settings.limits.parameters)
+        return parameters
 
     with quiet_transformers():
         place = _locate(source, revision, settings, approve, progress.part(0.0, 0.8))
@@ -84,14 +86,15 @@ def load_model(
 
 
 def _locate(
-    source: str, revision: str | None, settings: Settings, approve: Callable[[Path], None], progress: Progress
+    source: str, revision: str | None, settings: Settings, approve: Callable[[Path], int], progress: Progress
 ) -> Place:
     """Bring the model to a local folder; ``approve`` refuses it before its weights are read or fetched."""
     kind = kind_of(source, settings)
     if kind == "hub":
-        return Place(fetch(source, revision, approve, progress), source)
+        return Place(fetch(source, revision, approve, progress, settings.limits.hub_bytes), source)
     if kind == "folder":
-        place = Place(Path(source).expanduser(), Path(source).expanduser().resolve().name)
+        folder = Path(source).expanduser()
+        place = Place(folder, folder.resolve().name)
     else:
         path = embedded_gguf() if kind == "embedded" else Path(source).expanduser()
         place = convert(path, settings.cache, progress)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+import ghostlab
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError
-from ghostlab.export.checkpoint import SHARD
-from ghostlab.export.folder import save, save_stock
 from ghostlab.model.decoder import Decoder, Trace
 from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
 
     from ghostlab.model.replacement import Replacement
+
+SHARD = "5GB"
+"""Largest weight file, as the hub recommends."""
 
 
 class Model:
@@ -172,12 +174,12 @@ class Model:
         )
 
     def save(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
-        """Write the model, its tokenizer and its replacements; see :func:`ghostlab.export.folder.save`."""
-        return save(self, folder, card=card, shard=shard)
+        """Write the model, its tokenizer and its replacements; see :func:`ghostlab.save`."""
+        return ghostlab.save(self, folder, card=card, shard=shard)
 
     def save_stock(self, folder: str | Path, *, card: str = "", shard: str = SHARD) -> Path:
-        """Write an ordinary checkpoint where that is exact; see :func:`ghostlab.export.folder.save_stock`."""
-        return save_stock(self, folder, card=card, shard=shard)
+        """Write an ordinary checkpoint where that is exact; see :func:`ghostlab.save_stock`."""
+        return ghostlab.save_stock(self, folder, card=card, shard=shard)
 
     def __repr__(self) -> str:
         what = "" if self.cut is None else f", {self.cut.describe(self.full_depth)}"

@@ -1,11 +1,9 @@
-"""A model's blocks and sizes, before it is loaded: from a stored list or its configuration, without torch."""
+"""A model's layers and sizes before it is loaded: from the catalogue or its configuration, without torch."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,60 +11,20 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
 from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
+from ghostlab.model.catalog import Outline, find
 from ghostlab.model.source import kind_of
 from ghostlab.settings import Settings
 
-STORED = Path(__file__).with_name("outlines.json")
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _WIDTH = ("hidden_size", "n_embd", "d_model")
 _MOST = 2000
 """More blocks than any model has: a configuration that claims more is not drawn."""
 
 
-@dataclass(frozen=True)
-class Outline:
-    """What can be drawn and counted of a model.
-
-    Attributes:
-        name: Its name for people.
-        layers: Number of decoder blocks.
-        width: Size of the residual stream.
-        layer_types: ``sliding_attention``, ``full_attention``, ... per block; empty when they are all alike.
-        blocks: Parameters of each block; empty when they are not known.
-        attention: Those of its attention alone; the rest of a block is its MLP and norms.
-        head: Multiplications per token in the output matrix, whether or not it is tied.
-        total: All parameters; tied ones count once.
-    """
-
-    name: str
-    layers: int
-    width: int
-    layer_types: tuple[str, ...] = ()
-    blocks: tuple[int, ...] = ()
-    attention: tuple[int, ...] = ()
-    head: int = 0
-    total: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Outline:
-        """Read what :meth:`to_dict` wrote."""
-        given: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
-        return cls(**given)
-
-
-@cache
-def _stored() -> dict[str, Outline]:
-    listed = json.loads(STORED.read_text(encoding="utf-8"))
-    return {source: Outline.from_dict(values) for source, values in listed.items()}
-
-
 def stored(source: str) -> Outline | None:
     """The outline of a model of the catalogue; ``None`` for any other."""
-    return _stored().get(source)
+    entry = find(source)
+    return entry.outline if entry else None
 
 
 def config_folder(source: str, revision: str | None, settings: Settings) -> Path | None:

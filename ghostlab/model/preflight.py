@@ -1,20 +1,34 @@
-"""Is this folder a model that may be loaded? Answered from its small files alone."""
+"""May this model be loaded, and does it fit? Answered before any weight is read or fetched."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoConfig, PreTrainedConfig
+import psutil
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
-from ghostlab.errors import ModelError, ModelNotFoundError, RemoteCodeError, UnsupportedModelError
-from ghostlab.model.families import check_family
+from ghostlab.errors import (
+    MemoryLimitError,
+    ModelError,
+    ModelNotFoundError,
+    RemoteCodeError,
+    UnsupportedModelError,
+)
+from ghostlab.model.catalog import Outline
+from ghostlab.model.families import check_family, find_layout
+
+AUTO_CLASS = "modeling_ghostlab.GhostForCausalLM"
+"""How a config names the code beside a saved model that has operators."""
 
 _NEEDS = "A model folder needs config.json, tokenizer files and weights in safetensors."
-_TOKENIZER_FILES = (
+TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer.model",
     "vocab.json",
@@ -23,6 +37,16 @@ _TOKENIZER_FILES = (
     "tekken.json",
 )
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_ATTENTION = {"attn", "self_attn", "attention", "self_attention"}
+LOADING_SHARE = 0.1
+"""Extra room that loading needs beside the weights, as a share of them."""
+_CGROUPS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +78,11 @@ def read_config(folder: Path) -> PreTrainedConfig:
             "It must describe the weights beside it.",
         ) from error
     return config
+
+
+def has_operators(config: PreTrainedConfig) -> bool:
+    """Whether the checkpoint of this config was saved by Ghostlab with operators beside it."""
+    return (getattr(config, "auto_map", None) or {}).get("AutoModelForCausalLM") == AUTO_CLASS
 
 
 def _hub_id(folder: Path) -> str:
@@ -134,8 +163,127 @@ def check_tokenizer_files(folder: Path) -> None:
     Raises:
         ModelError: Naming the files that may hold it.
     """
-    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
         raise ModelError(
             f"{_name(folder)} has no tokenizer.",
-            f"One of {', '.join(_TOKENIZER_FILES)} must lie beside the weights.",
+            f"One of {', '.join(TOKENIZER_FILES)} must lie beside the weights.",
         )
+
+
+# -- sizes, and whether they fit ---------------------------------------------------------------------------
+
+
+def measure(config: PreTrainedConfig, name: str) -> Outline:
+    """Layers and sizes of the causal language model that ``config`` describes; tied parameters count once.
+
+    It is built on the meta device, which allocates nothing.
+
+    Raises:
+        UnsupportedModelError: If it cannot be built, or its blocks cannot be told or cut exactly.
+    """
+    try:
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    except Exception as error:  # sizes that contradict each other fail anywhere in a model's code
+        raise UnsupportedModelError(
+            f"config.json of {name} describes no model ({type(error).__name__}).", "Check its sizes."
+        ) from error
+    blocks = list(model.get_submodule(find_layout(model).blocks))
+    types = tuple(getattr(config, "layer_types", None) or ())
+    return Outline(
+        name=name,
+        layers=len(blocks),
+        width=int(config.hidden_size),
+        layer_types=types if len(set(types)) > 1 else (),
+        blocks=tuple(map(_count, blocks)),
+        attention=tuple(_attention(block) for block in blocks),
+        head=model.get_output_embeddings().weight.numel(),
+        total=_count(model),
+    )
+
+
+def _count(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _attention(block: nn.Module) -> int:
+    return sum(_count(part) for name, part in block.named_children() if name in _ATTENTION)
+
+
+def available_bytes(device: torch.device) -> int:
+    """Free memory of ``device``; for main memory the tighter of the machine's and the container's."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    free = int(psutil.virtual_memory().available)
+    return min([free, *_container_free()])
+
+
+def _container_free() -> list[int]:
+    """What the control group of this process still allows; empty where there is no limit."""
+    for limit, used in _CGROUPS:
+        try:
+            return [int(limit.read_text()) - int(used.read_text())]
+        except (OSError, ValueError):  # no such file, or the word "max"
+            continue
+    return []
+
+
+def check_memory(
+    parameters: int,
+    dtype: torch.dtype,
+    device: torch.device,
+    copies: float = 1,
+    most: int | None = None,
+) -> None:
+    """Refuse a model whose weights cannot be held, or that has more parameters than the host allows.
+
+    Args:
+        parameters: Of the model; see :func:`measure`.
+        dtype: Number format of the weights in memory.
+        device: Where they shall lie.
+        copies: How many times the weights exist at the worst moment.
+        most: The most parameters that this host loads; ``None`` for any number.
+
+    Raises:
+        MemoryLimitError: Saying what is needed, what there is, and what to lower.
+    """
+    if most is not None and parameters > most:
+        raise MemoryLimitError(
+            f"{parameters / 1e6:,.0f} M parameters are more than this host loads ({most / 1e6:,.0f} M).",
+            "Choose a smaller model, or run Ghostlab on a machine of your own.",
+        )
+    need = int(parameters * dtype.itemsize * (copies + LOADING_SHARE))
+    have = available_bytes(device)
+    if need <= have:
+        return
+    smaller = "use dtype bfloat16, " if dtype.itemsize > 2 else ""
+    raise MemoryLimitError(
+        f"{parameters / 1e6:,.0f} M parameters in {str(dtype).removeprefix('torch.')} need {as_size(need)} "
+        f"of memory on {device}; {as_size(have)} are free.",
+        f"Choose a smaller model, {smaller}or free memory.",
+    )
+
+
+def check_disk(folder: Path, need: int) -> None:
+    """Refuse to write ``need`` bytes into ``folder`` when its disk has less free.
+
+    Raises:
+        MemoryLimitError: Saying what is needed and what there is.
+    """
+    existing = next(parent for parent in [folder, *folder.absolute().parents] if parent.exists())
+    have = shutil.disk_usage(existing).free
+    if need > have:
+        raise MemoryLimitError(
+            f"{as_size(need)} of disk are needed for the weights; {as_size(have)} are free.",
+            "Free disk space, choose a smaller model, or set GHOSTLAB_CACHE or HF_HOME to a larger disk.",
+        )
+
+
+def as_size(count: int) -> str:
+    """A byte count for people: ``1.5 GB``."""
+    size = float(max(count, 0))
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"

@@ -18,7 +18,7 @@ from transformers.pytorch_utils import Conv1D
 from ghostlab.errors import UnsupportedModelError
 
 if TYPE_CHECKING:
-    from ghostlab.model.variant import Variant
+    from ghostlab.model.model import Model
 
 _ATTENTION = (
     "self_attn.o_proj",
@@ -51,7 +51,7 @@ class Written:
     outputs: dict[str, Tensor] = field(default_factory=dict)
 
 
-def find_projections(model: Variant) -> Projections:
+def find_projections(model: Model) -> Projections:
     """Where the layers of ``model`` write.
 
     Raises:

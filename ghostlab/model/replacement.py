@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -202,3 +203,65 @@ class Replacement:
     def begins(self, block: Block) -> int:
         """The boundary from which on a model with this replacement differs from the original."""
         return block.start if self.layer is None else min(self.layer, block.start)
+
+
+# -- maps inside a model: before the module that receives their output, or beside a layer -------------------
+
+SLOT = "ghost"
+"""Name of the submodule that holds a map, on the receiver of its output or on the layer beside it."""
+
+
+def place_before(host: nn.Module, map: AffineMap) -> None:
+    """Let ``host`` receive its state through ``map``."""
+    host.add_module(SLOT, map)
+    host.register_forward_pre_hook(_apply_before, with_kwargs=True)
+
+
+def place_beside(host: nn.Module, map: AffineMap) -> None:
+    """Add the change that ``map`` makes to the input of ``host`` to its output."""
+    host.add_module(SLOT, map)
+    host.register_forward_hook(_add_beside, with_kwargs=True)
+
+
+def remove(host: nn.Module) -> None:
+    """Take the map of ``host`` away, if it has one."""
+    if host._modules.pop(SLOT, None) is not None:
+        _forget(host._forward_pre_hooks, host._forward_pre_hooks_with_kwargs, _apply_before)
+        _forget(host._forward_hooks, host._forward_hooks_with_kwargs, _add_beside)
+
+
+def map_before(host: nn.Module) -> AffineMap | None:
+    """The map that precedes ``host``, if there is one."""
+    found = host._modules.get(SLOT)
+    precedes = any(hook is _apply_before for hook in host._forward_pre_hooks.values())
+    return found if precedes and isinstance(found, AffineMap) else None
+
+
+def _apply_before(
+    host: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    map = _map_of(host)
+    if args:
+        return (map(args[0]), *args[1:]), kwargs
+    return args, {**kwargs, "hidden_states": map(kwargs["hidden_states"])}
+
+
+def _add_beside(host: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+    map = _map_of(host)
+    state: Tensor = args[0] if args else kwargs["hidden_states"]
+    if isinstance(output, tuple):
+        return (map.beside(state, output[0]), *output[1:])
+    return map.beside(state, output)
+
+
+def _map_of(host: nn.Module) -> AffineMap:
+    map = host._modules[SLOT]
+    assert isinstance(map, AffineMap)
+    return map
+
+
+def _forget(hooks: dict[int, Any], flags: dict[int, bool], ours: Any) -> None:
+    for key, hook in list(hooks.items()):
+        if hook is ours:
+            del hooks[key]
+            flags.pop(key, None)

@@ -15,8 +15,7 @@ from torch import nn
 from ghostlab.cut import Block, Cut
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.first_tokens import FirstTokens
-from ghostlab.model.maps import place_before, place_beside, remove
-from ghostlab.model.replacement import Replacement
+from ghostlab.model.replacement import Replacement, place_before, place_beside, remove
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

