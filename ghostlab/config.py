@@ -1,41 +1,86 @@
 """The whole story of a run: one frozen object that the app, the command, a link and a file all speak.
 
-Each field's ``label`` and ``help`` are the one name and text shown for it everywhere. Fields are flat, so
-that a field, a command flag (``--new-tokens``), a query parameter (``new_tokens=``) and a JSON key are the
-same thing.
+Fields are flat, so that a field, a command flag (``--new-tokens``), a query parameter (``new_tokens=``) and a
+JSON key are the same thing. Each carries its label, its help text and its bounds; :data:`FIELDS` lists them
+for whatever offers a field to people.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import replace
+from types import UnionType
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 from urllib.parse import parse_qsl, urlencode
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainSerializer,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
 
-from ghostlab import checks
 from ghostlab.errors import ConfigError
-from ghostlab.settings import Settings
 from ghostlab.spec import CriterionSpec, RecoverySpec
 
 BosPolicy = Literal["auto", "always", "never"]
 FitOrder = Literal["parallel", "sequential"]
 PromptFormat = Literal["auto", "chat", "raw"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 ALL = "all"
 """What 0 held-out sequences are called."""
 
 
-def _setting(default: Any, label: str, help: str) -> Any:
-    return field(default=default, metadata={"label": label, "help": help})
+def _read_recover(value: Any) -> tuple[RecoverySpec, ...]:
+    specs = RecoverySpec.parse_all(value) if isinstance(value, str) else value
+    if not isinstance(specs, (list, tuple)) or not all(isinstance(s, (str, RecoverySpec)) for s in specs):
+        raise ConfigError(
+            f"'Recoveries' is {_short(value)}.", "Give a list, for example of ghost,rank=64.", "recover"
+        )
+    return tuple(s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs)
 
 
-@dataclass(frozen=True)
+def _read_held_out(value: Any) -> Any:
+    return 0 if value == ALL else value
+
+
+def _read_select(value: Any) -> Any:
+    """One spelling, one run."""
+    return str(CriterionSpec.parse(value)) if isinstance(value, str) and value else value
+
+
+_HeldOut = Annotated[int, BeforeValidator(_read_held_out)]
+_Select = Annotated[str | None, BeforeValidator(_read_select)]
+_Recoveries = Annotated[
+    tuple[RecoverySpec, ...],
+    BeforeValidator(_read_recover),
+    PlainSerializer(lambda specs: [str(spec) for spec in specs]),
+]
+
+
+def _setting(default: Any, label: str, help: str, **bounds: Any) -> Any:
+    return Field(default, title=label, description=help, **bounds)
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class RunConfig:
-    """Everything that decides the result of a run. Frozen; see :meth:`check` for what is accepted."""
+    """Everything that decides the result of a run.
+
+    Values are read kindly (``"64"`` is 64, a recovery may be its short string) and refused with a
+    :class:`~ghostlab.errors.ConfigError` when they are of the wrong kind or out of bounds.
+    :func:`ghostlab.checks.check` says what does not fit together, or not this host.
+    """
 
     model: str = _setting(
         "embedded", "Model", "Model: 'embedded', a hub id (org/name), a local folder or a .gguf file."
@@ -50,12 +95,15 @@ class RunConfig:
     held_out_text: str | None = _setting(
         None, "Other text to evaluate on", "Evaluate on this text instead of the held-out part of --text."
     )
-    sequences: int = _setting(64, "Sequences", "Calibration sequences that the operators are fitted on.")
-    length: int = _setting(256, "Length", "Tokens per sequence, for calibration and for evaluation.")
-    held_out: int = _setting(
+    sequences: int = _setting(
+        64, "Sequences", "Calibration sequences that the operators are fitted on.", ge=1
+    )
+    length: int = _setting(256, "Length", "Tokens per sequence, for calibration and for evaluation.", ge=8)
+    held_out: _HeldOut = _setting(
         16,
         "Held-out",
-        "Held-out sequences that every shown figure is measured on; 0 or 'all' for all that there are.",
+        "Held-out sequences that every figure is measured on; 0 or 'all' for all that there are.",
+        ge=0,
     )
     bos: BosPolicy = _setting(
         "auto",
@@ -65,11 +113,11 @@ class RunConfig:
     drop: str | None = _setting(
         "20:25", "Blocks to drop", "Blocks to drop, start:stop with stop not included: 20:25 or 10:12,20:25."
     )
-    select: str | None = _setting(
+    select: _Select = _setting(
         None, "Criterion", "Let this criterion choose the blocks instead of --drop: CRITERION[,option=value]."
     )
-    count: int = _setting(5, "How many layers", "How many layers the criterion drops.")
-    recover: tuple[RecoverySpec, ...] = _setting(
+    count: int = _setting(5, "How many layers", "How many layers the criterion drops.", ge=1)
+    recover: _Recoveries = _setting(
         (RecoverySpec("ghost"), RecoverySpec("ghost_sink")),
         "Recoveries",
         "Recovery operators to fit, each as METHOD[,OPTION=VALUE]; 'ghostlab methods' lists them.",
@@ -80,7 +128,7 @@ class RunConfig:
         "For several blocks: fit each on the original's states (parallel), or on those of the model as "
         "recovered so far (sequential).",
     )
-    rank: int | None = _setting(None, "Rank", "Rank for every operator that names none of its own.")
+    rank: int | None = _setting(None, "Rank", "Rank for every operator that names none of its own.", ge=1)
     ridge: str = _setting(
         "auto", "Ridge", "Ridge for every operator that names none: auto, a relative number, or abs:NUMBER."
     )
@@ -93,20 +141,30 @@ class RunConfig:
         "Put the prompt as a chat message by the model's template (chat) or continue it as it stands (raw); "
         "auto is chat where the model has a template.",
     )
-    new_tokens: int = _setting(32, "New tokens", "Tokens that each variant generates; 0 for none.")
-    temperature: float = _setting(0.0, "Temperature", "Sampling temperature; 0 is greedy.")
-    top_p: float = _setting(
-        1.0, "Top p", "Nucleus sampling: keep the smallest set of tokens with this probability."
+    new_tokens: int = _setting(32, "New tokens", "Tokens that each variant generates; 0 for none.", ge=0)
+    temperature: float = _setting(
+        0.0, "Temperature", "Sampling temperature; 0 is greedy.", ge=0, allow_inf_nan=False
     )
-    seed: int = _setting(0, "Seed", "Seed of the calibration sample, of folds, bootstrap and sampling.")
-    batch: int = _setting(8, "Batch", "Sequences per forward pass; lower it when memory is short.")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = _setting(
+    top_p: float = _setting(
+        1.0, "Top p", "Nucleus sampling: keep the smallest set of tokens with this probability.", gt=0, le=1
+    )
+    seed: int = _setting(
+        0, "Seed", "Seed of the calibration sample, of folds, bootstrap and sampling.", ge=0, le=2**32 - 1
+    )
+    batch: int = _setting(8, "Batch", "Sequences per forward pass; lower it when memory is short.", ge=1)
+    dtype: Dtype = _setting(
         "auto", "Weights", "Weights in memory: auto is float32 on a CPU and bfloat16 on a GPU."
     )
 
-    def check(self, settings: Settings | None = None) -> None:
-        """Raise ConfigError (or CutError) for the first setting that cannot work, here or on this host."""
-        checks.check(self, settings)
+    @model_validator(mode="wrap")
+    @classmethod
+    def _refuse_in_a_sentence(cls, values: Any, handler: ModelWrapValidatorHandler[RunConfig]) -> RunConfig:
+        try:
+            return handler(values)
+        except ValidationError as error:
+            if not error.errors()[0]["loc"]:
+                raise  # no settings at all
+            raise _refusal(error) from error
 
     def recoveries(self) -> tuple[RecoverySpec, ...]:
         """The recoveries to fit, with the run's rank and ridge filled in where a spec names none."""
@@ -116,85 +174,154 @@ class RunConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; recoveries as their short strings."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**values, "recover": [str(spec) for spec in self.recover]}
+        values: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
+        return values
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """Read what :meth:`to_dict` wrote; unknown keys are ignored, "64" is read as 64.
+    def from_dict(cls, values: Mapping[str, Any], *, strict: bool = False) -> RunConfig:
+        """Read what :meth:`to_dict` wrote; naming a criterion replaces the default blocks.
+
+        Args:
+            values: Field -> value.
+            strict: Refuse keys that are no field; otherwise they are ignored.
 
         Raises:
-            ConfigError: If a known key has a value of the wrong kind.
+            ConfigError: If a value is of the wrong kind or out of bounds.
         """
-        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
+        known = {name: value for name, value in values.items() if strict or name in FIELDS}
         if known.get("select") and "drop" not in known:
-            known["drop"] = None  # naming a criterion replaces the default blocks
-        if isinstance(known.get("select"), str) and known["select"]:
-            known["select"] = str(CriterionSpec.parse(known["select"]))  # one spelling, one run
-        if known.get("held_out") == ALL:
-            known["held_out"] = 0
-        if "recover" in known:
-            known["recover"] = _read_recover(known["recover"])
-        try:
-            return _ADAPTER.validate_python(known)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0])
-            raise checks.wrong_kind(name, first["input"], cls, _HINTS[name]) from error
+            known["drop"] = None
+        return _ADAPTER.validate_python(known)
 
     def to_query(self, *always: str) -> str:
         """The query of a link that rebuilds this run: what differs from the defaults, and ``always``."""
-        shown = {f.name for f, _ in self._changed()} | set(always)
-        named = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name in shown]
+        shown = self._changed() | set(always)
+        named = [(name, getattr(self, name)) for name in FIELDS if name in shown]
         return urlencode([(name, word) for name, value in named for word in _words(name, value)])
 
     @classmethod
     def from_query(cls, query: str | Sequence[tuple[str, str]]) -> RunConfig:
         """Read a link's query string; unknown parameters are ignored, an empty value means 'none'."""
         pairs = parse_qsl(query, keep_blank_values=True) if isinstance(query, str) else query
-        recover = [value for name, value in pairs if name == "recover" and value]
-        named: dict[str, Any] = {n: None if n in _OPTIONAL and not value else value for n, value in pairs}
-        if "recover" in named:
-            named["recover"] = recover
-        return cls.from_dict(named)
+        values: dict[str, Any] = {
+            name: None if name in FIELDS and FIELDS[name].optional and not value else value
+            for name, value in pairs
+        }
+        if "recover" in values:
+            values["recover"] = [value for name, value in pairs if name == "recover" and value]
+        return cls.from_dict(values)
 
     def to_command(self) -> str:
         """The ``ghostlab run`` line that reproduces this run."""
         words = ["ghostlab", "run"]
-        shown = {f.name for f, _ in self._changed()} | {"model", "text", "recover"}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if f.name not in shown or value is None:
-                continue
-            for word in _words(f.name, value):
-                words += [f"--{f.name.replace('_', '-')}", shlex.quote(word)]
+        shown = self._changed() | {"model", "text", "recover"}
+        for name, field in FIELDS.items():
+            value = getattr(self, name)
+            if name in shown and value is not None:
+                words += [each for word in _words(name, value) for each in (field.flag, shlex.quote(word))]
         if self.drop is not None and "drop" not in shown:
             words += ["--drop", shlex.quote(self.drop)]
         return " ".join(words)
 
-    def _changed(self) -> list[tuple[Field[Any], Any]]:
-        return [(f, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
+    def _changed(self) -> set[str]:
+        return {name for name, field in FIELDS.items() if getattr(self, name) != field.default}
 
     @property
     def key(self) -> str:
         """Twelve hex digits that name this run: equal configurations have equal keys."""
-        same_types = RunConfig.from_dict(self.to_dict())  # a temperature of 1 and of 1.0 is one run
-        canonical = json.dumps(same_types.to_dict(), sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
+
+
+@plain_dataclass(frozen=True)
+class RunField:
+    """A field of :class:`RunConfig` as people are offered it.
+
+    Attributes:
+        kind: ``str``, ``int`` or ``float``; ``tuple`` for the recoveries.
+        optional: Whether it may be ``None``.
+        choices: The values it takes; none for any.
+        least, most: Bounds of a number (top p lies above its least).
+    """
+
+    name: str
+    label: str
+    help: str
+    default: Any
+    kind: type
+    optional: bool
+    choices: tuple[str, ...]
+    least: float | None
+    most: float | None
+
+    @property
+    def flag(self) -> str:
+        """The command's flag for it."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @classmethod
+    def of(cls, name: str, info: FieldInfo) -> RunField:
+        """What pydantic knows of the field ``name``."""
+        hint = info.annotation
+        optional = isinstance(hint, UnionType)
+        inner = next(each for each in get_args(hint) if each is not type(None)) if optional else hint
+        origin = get_origin(inner)
+        bounds = {key: value for rule in info.metadata for key, value in _bounds(rule).items()}
+        return cls(
+            name=name,
+            label=info.title or name,
+            help=info.description or "",
+            default=info.default,
+            kind=str if origin is Literal else cast("type", origin or inner),
+            optional=optional,
+            choices=get_args(inner) if origin is Literal else (),
+            least=bounds.get("ge", bounds.get("gt")),
+            most=bounds.get("le"),
+        )
+
+
+def _bounds(rule: object) -> dict[str, float]:
+    return {key: getattr(rule, key) for key in ("ge", "gt", "le") if hasattr(rule, key)}
 
 
 _ADAPTER = TypeAdapter(RunConfig)
-_HINTS = get_type_hints(RunConfig)
-_OPTIONAL = {name for name, hint in _HINTS.items() if type(None) in get_args(hint)}
+FIELDS: dict[str, RunField] = {
+    name: RunField.of(name, info) for name, info in cast("Any", RunConfig).__pydantic_fields__.items()
+}
+"""Every field of :class:`RunConfig` by its name, in order."""
+for _field in FIELDS.values():
+    setattr(RunConfig, _field.name, _field.default)  # as on every dataclass: RunConfig.length is 256
+_KINDS = {int: "Give a whole number", float: "Give a number", str: "Write text"}
+_REPEATED = 60
+"""Characters of a wrong value that are repeated."""
 
 
-def _read_recover(value: Any) -> tuple[RecoverySpec, ...]:
-    specs = [value] if isinstance(value, str) else value
-    if not isinstance(specs, (list, tuple)) or not all(isinstance(s, (str, RecoverySpec)) for s in specs):
-        raise ConfigError(
-            f"'{label_of('recover')}' is {value!r}.", "Give a list, for example of ghost,rank=64.", "recover"
-        )
-    return tuple(s if isinstance(s, RecoverySpec) else RecoverySpec.parse(s) for s in specs)
+def _refusal(error: ValidationError) -> ConfigError:
+    """What is wrong with the first value that was refused, and what would be right."""
+    first = error.errors()[0]
+    where, value = first["loc"][0], first["input"]
+    name = list(FIELDS)[where] if isinstance(where, int) and where < len(FIELDS) else str(where)
+    if name not in FIELDS:
+        near = difflib.get_close_matches(name, FIELDS, 1)
+        hint = f"Did you mean '{near[0]}'?" if near else f"Settings are {', '.join(FIELDS)}."
+        return ConfigError(f"Unknown setting '{name[:_REPEATED]}'.", hint)
+    given = value if "ctx" in first and FIELDS[name].kind is not str else _short(value)
+    return ConfigError(f"'{FIELDS[name].label}' is {given}.", _remedy(FIELDS[name], first), name)
+
+
+def _short(value: Any) -> str:
+    given = "empty" if value is None else repr(value)
+    return given if len(given) <= _REPEATED else f"{given[:_REPEATED]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _remedy(field: RunField, error: Mapping[str, Any]) -> str:
+    bounds = error.get("ctx", {})
+    for bound, words in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
+        if bound in bounds:
+            return f"It must be {words} {bounds[bound]:.12g}."
+    if field.choices:
+        return f"Choose from: {', '.join(field.choices)}."
+    example = "" if field.default is None else f", for example {field.default!r}"
+    return f"{_KINDS.get(field.kind, 'Give another value')}{example}."
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -207,20 +334,25 @@ def _words(name: str, value: Any) -> list[str]:
 
 def label_of(name: str) -> str:
     """What people see a field of :class:`RunConfig` called."""
-    return checks.label(RunConfig, name)
+    return FIELDS[name].label
 
 
 def help_of(name: str) -> str:
     """The one help text of a field of :class:`RunConfig`."""
-    return str(next(f for f in fields(RunConfig) if f.name == name).metadata["help"])
+    return FIELDS[name].help
+
+
+def only(config: RunConfig, *names: str, **rest: Any) -> RunConfig:
+    """The default configuration with ``names`` as in ``config``: what decides a part of the work."""
+    return replace(RunConfig(**rest), **{name: getattr(config, name) for name in names})
 
 
 def differing(one: RunConfig, other: RunConfig) -> list[tuple[str, str, str]]:
     """Label and both values of every setting in which two runs differ."""
     return [
-        (label_of(f.name), _spelled(getattr(one, f.name)), _spelled(getattr(other, f.name)))
-        for f in fields(RunConfig)
-        if getattr(one, f.name) != getattr(other, f.name)
+        (field.label, _spelled(getattr(one, name)), _spelled(getattr(other, name)))
+        for name, field in FIELDS.items()
+        if getattr(one, name) != getattr(other, name)
     ]
 
 

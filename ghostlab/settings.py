@@ -22,6 +22,7 @@ class Limits:
     """The most that one run may ask for, and the most that the server keeps.
 
     Attributes:
+        tokens, batch_tokens: Tokens of all sequences, and of those in one forward pass.
         parameters: Of the model; ``None`` for as many as fit in memory.
         recoveries: Operators of a run; one counts once for each of its ranks.
         waiting_jobs, waiting_each: Jobs that may wait, in all and of one visitor.
@@ -34,6 +35,7 @@ class Limits:
     """
 
     tokens: int = 4_000_000
+    batch_tokens: int = 4_000_000
     new_tokens: int = 1024
     parameters: int | None = None
     recoveries: int = 100
@@ -53,6 +55,7 @@ class Limits:
 
 PUBLIC_LIMITS = Limits(
     tokens=131_072,
+    batch_tokens=16_384,
     new_tokens=128,
     parameters=1_500_000_000,
     recoveries=8,

@@ -98,7 +98,7 @@ class RecoverySpec:
         for name, value in options.items():
             if not name or not value or (name == "rank" and not _RANK.fullmatch(value)):
                 raise ConfigError(
-                    f"'{name}={value[:40]}' is no option of a recovery.",
+                    f"Unknown option '{name}={value[:40]}'.",
                     "Write for example ghost,rank=64,ridge=1e-4.",
                 )
         rest = dict(options)
@@ -157,7 +157,7 @@ class CriterionSpec:
         for name, value in options.items():
             if not name or not value:
                 raise ConfigError(
-                    f"'{name}={value[:40]}' is no option of a criterion.",
+                    f"Unknown option '{name}={value[:40]}'.",
                     "Write for example shortgpt,convention=flat.",
                 )
         return cls(criterion, tuple(sorted(options.items())))

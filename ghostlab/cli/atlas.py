@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ghostlab import checks
 from ghostlab.cli.options import build_config, config_parameters
 from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
@@ -29,7 +30,7 @@ def atlas_command() -> Callable[..., None]:
         """Survey every block: what dropping it loses and what maps bring back, without evaluating each."""
         config = build_config(None, flags)
         asked, settings = parse_lengths(lengths), Settings.from_env()
-        config.check(settings)
+        checks.check(config, settings)
         from ghostlab.lab.lab import Lab
 
         with followed() as (sink, token):

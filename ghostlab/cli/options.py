@@ -5,43 +5,37 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import Field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-from ghostlab.config import RunConfig
+from ghostlab.config import FIELDS, RunConfig, RunField
 from ghostlab.errors import ConfigError, GhostlabError
-
-_HINTS = get_type_hints(RunConfig)
 
 
 def config_parameters() -> list[inspect.Parameter]:
     """One keyword parameter with a typer option per field; ``None`` means that the flag was not given."""
-    return [_parameter(f) for f in fields(RunConfig)]
+    return [_parameter(field) for field in FIELDS.values()]
 
 
-def _parameter(f: Field[Any]) -> inspect.Parameter:
+def _parameter(field: RunField) -> inspect.Parameter:
     option = typer.Option(
-        f"--{f.name.replace('_', '-')}",
-        help=f.metadata["help"] + _shown_default(f.default),
+        field.flag,
+        help=field.help + _shown_default(field.default),
         show_default=False,
-        metavar=_metavar(f.name),
+        metavar=_metavar(field),
     )
-    kind = list[str] if f.name == "recover" else str  # RunConfig itself says what is wrong with a value
+    kind = list[str] if field.kind is tuple else str  # RunConfig itself says what is wrong with a value
     annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
-    return inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _metavar(name: str) -> str:
+def _metavar(field: RunField) -> str:
     """What --help shows for a flag's value."""
-    hint = _HINTS[name]
-    named = [part for part in get_args(hint) if part is not type(None)]
-    kind = named[0] if type(None) in get_args(hint) else hint
-    if get_origin(kind) is Literal:
-        return f"<{'|'.join(get_args(kind))}>"
-    return {int: "<int>", float: "<float>"}.get(kind, "<str>")
+    if field.choices:
+        return f"<{'|'.join(field.choices)}>"
+    return {int: "<int>", float: "<float>"}.get(field.kind, "<str>")
 
 
 def _shown_default(default: Any) -> str:
@@ -88,9 +82,9 @@ def _read_file(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"'{path}' holds no configuration.", 'Write an object, for example {"drop": "20:25"}.'
         )
-    unknown = sorted(set(values) - set(_HINTS))
+    unknown = sorted(set(values) - set(FIELDS))
     if unknown:
-        raise ConfigError(f"'{unknown[0]}' in '{path}' is no setting.", f"Known are {', '.join(_HINTS)}.")
+        raise ConfigError(f"'{unknown[0]}' in '{path}' is no setting.", f"Known are {', '.join(FIELDS)}.")
     return values
 
 
@@ -99,6 +93,6 @@ def with_flags(error: GhostlabError) -> str:
     text = str(error)
     if not (isinstance(error, ConfigError) and error.setting):
         return text
-    for f in fields(RunConfig):
-        text = text.replace(f"'{f.metadata['label']}'", f"--{f.name.replace('_', '-')}")
+    for field in FIELDS.values():
+        text = text.replace(f"'{field.label}'", field.flag)
     return text

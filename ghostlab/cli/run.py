@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from ghostlab import checks
 from ghostlab.cli.options import build_config, config_parameters
 from ghostlab.cli.show import print_result
 from ghostlab.config import RunConfig
@@ -61,7 +62,7 @@ def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> Ru
             where that is possible.
         Cancelled: After Ctrl-C.
     """
-    config.check(settings)
+    checks.check(config, settings)
     if out is not None:
         _prepare(out)
     from ghostlab.lab.lab import Lab

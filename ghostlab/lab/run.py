@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ghostlab import checks
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
@@ -31,7 +32,7 @@ from ghostlab.settings import Settings
 
 def check(config: RunConfig, settings: Settings) -> None:
     """Raise a GhostlabError for everything that can be refused before anything is loaded."""
-    config.check(settings)
+    checks.check(config, settings)
     resolve(config.recover, config.rank, config.ridge)
     if config.select is not None:
         resolve_criterion(config.select)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.config import RunConfig
+from ghostlab.config import RunConfig, only
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.storage import Record
 
@@ -26,7 +26,7 @@ SETTINGS = ("model", "revision", "text", "sequences", "length", "bos", "seed", "
 
 def surveyed(config: RunConfig) -> RunConfig:
     """A configuration with everything that plays no part in an atlas as it is by default."""
-    return replace(RunConfig(), **{name: getattr(config, name) for name in SETTINGS})
+    return only(config, *SETTINGS)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ghostlab.config import RunConfig
+from ghostlab.config import RunConfig, only
 from ghostlab.cut import Block, Cut
 from ghostlab.results import atlas as maps
 from ghostlab.results.atlas import Atlas, AtlasBlock
@@ -40,7 +40,7 @@ class Scoring:
 
 def scored(config: RunConfig) -> RunConfig:
     """A configuration with everything that plays no part in its criterion's scores as it is by default."""
-    return replace(RunConfig(drop=None), **{name: getattr(config, name) for name in SETTINGS})
+    return only(config, *SETTINGS, drop=None)
 
 
 def alike(one: RunConfig, other: RunConfig) -> bool:

@@ -71,7 +71,7 @@ def test_a_small_run_goes_to_its_end_with_real_figures(connect: Connect) -> None
         ({"drop": "7:7"}, "Block 7:7 is empty"),
         ({"drop": "last five"}, "'last five' is not a block"),
         ({"sequences": "many"}, "'Sequences' is 'many'"),
-        ({"recover": ["ghost,rank=big"]}, "is no option of a recovery"),
+        ({"recover": ["ghost,rank=big"]}, "Unknown option"),
         ({"ridge": "-1"}, "Ridge '-1' is not understood"),
         ({"drop": "28:31"}, "lies outside the model"),
         ({"drop": "0:30"}, "drops all 30 layers"),

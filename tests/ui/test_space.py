@@ -108,9 +108,9 @@ def test_the_first_page_opens_for_strangers_and_a_small_run_comes_to_its_end(spa
     assert result["runs"][0]["label"] == "ghost"
     assert [made["variant"] for made in result["generations"]] == ["original", "pruned", "ghost"]
     for change, sentence in (
-        ({"new_tokens": 129}, "This host allows 128"),
-        ({"sequences": 5000}, "more than this host allows"),
-        ({"recover": [f"ghost,rank={rank}" for rank in range(1, 10)]}, "This host fits 8"),
+        ({"new_tokens": 129}, "This server allows at most 128"),
+        ({"sequences": 5000}, "more than this server allows"),
+        ({"recover": [f"ghost,rank={rank}" for rank in range(1, 10)]}, "This server allows at most 8"),
     ):
         with pytest.raises(AppError, match=sentence):
             space.predict({**SMALL, **change}, api_name="/run")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
+from ghostlab.checks import check
 from ghostlab.cli.options import build_config
-from ghostlab.config import RunConfig, help_of, label_of
+from ghostlab.config import FIELDS, RunConfig, help_of, label_of
 from ghostlab.errors import ConfigError, CutError
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import RecoverySpec
@@ -35,7 +37,7 @@ def test_random_configurations_reach_every_field() -> None:
 
 
 def test_the_default_run_is_valid_and_needs_no_link_parameters() -> None:
-    RunConfig().check(Settings())
+    check(RunConfig(), Settings())
     assert RunConfig().to_query() == ""
     assert RunConfig().to_command() == (
         "ghostlab run --model embedded --text wikipedia --recover ghost --recover ghost_sink --drop 20:25"
@@ -62,7 +64,7 @@ def test_values_arrive_as_text_from_links_and_unknown_parameters_are_left_alone(
 def test_all_held_out_sequences_are_zero_in_a_file_and_a_word_in_a_command() -> None:
     config = RunConfig.from_query("held_out=all")
     assert config.held_out == 0
-    config.check()
+    check(config)
     assert config.to_dict()["held_out"] == 0
     assert "--held-out all" in config.to_command()
     assert config.to_query() == "held_out=all"
@@ -75,7 +77,7 @@ def test_naming_a_criterion_replaces_the_default_blocks() -> None:
     assert RunConfig.from_dict({"select": "shortgpt"}).drop is None
     both = RunConfig.from_dict({"select": "shortgpt", "drop": "1:2"})
     with pytest.raises(ConfigError, match="Either 'Blocks to drop' or 'Criterion'"):
-        both.check()
+        check(both)
 
 
 @pytest.mark.parametrize(
@@ -124,39 +126,81 @@ def test_a_value_of_the_wrong_kind_is_refused_in_a_sentence(values: dict[str, ob
         ({"drop": None}, "Either 'Blocks to drop' or 'Criterion'"),
         ({"ridge": "-1"}, "Ridge '-1'"),
         ({"ridge": "abs:inf"}, "Ridge"),
-        ({"rank": 0}, "Rank 0 of ghost"),
+        ({"rank": 0}, "'Rank' is 0. It must be at least 1."),
         ({"recover": (RecoverySpec("ghost"),) * 2}, "twice"),
         ({"recover": (RecoverySpec("ghost"), RecoverySpec("ghost", rank=8)), "rank": 8}, "twice"),
     ],
 )
 def test_check_names_what_cannot_work(change: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        replace(RunConfig(), **change).check()  # type: ignore[arg-type]
+        check(replace(RunConfig(), **change))  # type: ignore[arg-type]
     assert says in str(caught.value)
 
 
 def test_check_refuses_a_malformed_cut() -> None:
     with pytest.raises(CutError, match="overlap"):
-        RunConfig(drop="1:4,3:5").check()
+        check(RunConfig(drop="1:4,3:5"))
 
 
 def test_host_limits_are_checked_only_against_a_host() -> None:
     public = Settings(profile="public", limits=PUBLIC_LIMITS)
     large = RunConfig(sequences=1000, length=1024)
-    large.check()
-    with pytest.raises(ConfigError, match=r"1,040,384 tokens are more than this host allows \(131,072\)"):
-        large.check(public)
-    with pytest.raises(ConfigError, match="This host allows 128"):
-        RunConfig(new_tokens=129).check(public)
+    check(large)
+    with pytest.raises(ConfigError, match=r"1,040,384 tokens are more than this server allows \(131,072\)"):
+        check(large, public)
+    with pytest.raises(ConfigError, match="This server allows at most 128"):
+        check(RunConfig(new_tokens=129), public)
     ranks = tuple(RecoverySpec("ghost", rank) for rank in range(1, 10))
-    with pytest.raises(ConfigError, match="This host fits 8 in a run"):
-        RunConfig(recover=ranks).check(public)
+    with pytest.raises(ConfigError, match="This server allows at most 8 recoveries per run"):
+        check(RunConfig(recover=ranks), public)
     for name in ("text", "held_out_text", "prompt"):
         with pytest.raises(
-            ConfigError, match=f"'{label_of(name)}' is too long: 1.2 MB. This host takes up to 1 MB"
+            ConfigError, match=f"'{label_of(name)}' is too long: 1.2 MB. This server allows at most 1 MB"
         ):
-            replace(RunConfig(), **{name: "paste:" + "\N{SNOWMAN}" * 400_000}).check(public)
-    RunConfig().check(public)
+            check(replace(RunConfig(), **{name: "paste:" + "\N{SNOWMAN}" * 400_000}), public)
+    at_once = RunConfig(batch=65)
+    check(at_once)
+    with pytest.raises(
+        ConfigError, match=r"16,640 tokens in one forward pass .* Lower 'Batch' to 64"
+    ) as caught:
+        check(at_once, public)
+    assert caught.value.setting == "batch"
+    check(RunConfig(), public)
+
+
+@pytest.mark.parametrize(
+    ("recover", "specs"),
+    [
+        ("ghost_sink", (RecoverySpec("ghost_sink"),)),
+        ("ghost,rank=64", (RecoverySpec("ghost", 64),)),
+        ("ghost, affine,rank=4", (RecoverySpec("ghost"), RecoverySpec("affine", 4))),
+        (["ghost", "affine,rank=16"], (RecoverySpec("ghost"), RecoverySpec("affine", 16))),
+        (("ghost", RecoverySpec("drop")), (RecoverySpec("ghost"), RecoverySpec("drop"))),
+        ([], ()),
+        ("", ()),
+    ],
+)
+def test_recoveries_may_be_given_as_text(recover: Any, specs: tuple[RecoverySpec, ...]) -> None:
+    config = RunConfig(recover=recover)
+    assert config.recover == specs == RunConfig.from_dict({"recover": recover}).recover
+    assert RunConfig.from_dict(config.to_dict()) == config
+    check(config)
+
+
+def test_an_unknown_setting_is_refused_where_it_would_be_a_silent_wrong_experiment() -> None:
+    assert RunConfig.from_dict({"sequence": 8}) == RunConfig()
+    for refused in (lambda: RunConfig.from_dict({"sequence": 8}, strict=True), lambda: RunConfig(sequence=8)):  # type: ignore[call-arg]
+        with pytest.raises(ConfigError, match=r"Unknown setting 'sequence'. Did you mean 'sequences'\?"):
+            refused()
+
+
+def test_every_field_says_what_a_control_of_it_needs() -> None:
+    assert list(FIELDS) == [f.name for f in fields(RunConfig)]
+    assert (FIELDS["top_p"].kind, FIELDS["top_p"].least, FIELDS["top_p"].most) == (float, 0, 1)
+    assert (FIELDS["rank"].kind, FIELDS["rank"].least, FIELDS["rank"].optional) == (int, 1, True)
+    assert FIELDS["bos"].choices == ("auto", "always", "never")
+    assert FIELDS["new_tokens"].flag == "--new-tokens"
+    assert all(getattr(RunConfig, name) == field.default for name, field in FIELDS.items())
 
 
 def test_rank_and_ridge_of_the_run_fill_in_where_a_recovery_names_none() -> None:

@@ -42,7 +42,7 @@ def test_spaces_are_allowed() -> None:
     ],
 )
 def test_parse_refuses_what_is_no_option(text: str) -> None:
-    with pytest.raises(ConfigError, match="is no option of a recovery"):
+    with pytest.raises(ConfigError, match="Unknown option"):
         RecoverySpec.parse(text)
 
 

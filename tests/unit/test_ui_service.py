@@ -89,7 +89,7 @@ def test_bad_requests_are_refused_before_anything_is_queued(example: Path) -> No
     service = Service(Settings("public", limits=PUBLIC_LIMITS), lab, example)
     with pytest.raises(CutError, match="overlap"):
         service.start(RunConfig(drop="3:6,5:8"), "ann")
-    with pytest.raises(ConfigError, match="more than this host allows"):
+    with pytest.raises(ConfigError, match="more than this server allows"):
         service.start(RunConfig(sequences=4096), "ann")
     with pytest.raises(ConfigError, match="'Prompt' is empty"):
         service.generate("", prompt="  ", **NEXT)

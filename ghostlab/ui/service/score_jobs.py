@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ghostlab import checks
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.store import Job
@@ -21,7 +22,7 @@ def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:
     config = scored(config)
     if config.select is None:
         raise ConfigError("No criterion is chosen.", "Choose one of the list.")
-    config.check(service.settings)
+    checks.check(config, service.settings)
     registry.check_criterion(config.select)
     registry.check_cut(config, service.settings)
     service.uploaded.check(config, owner)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
+from ghostlab import checks
 from ghostlab.config import PromptFormat, RunConfig, label_of
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs.record import JobView
@@ -75,7 +76,7 @@ class Service:
         Raises:
             GhostlabError: If the configuration cannot work here or too many runs wait.
         """
-        config.check(self.settings)
+        checks.check(config, self.settings)
         registry.check_cut(config, self.settings)
         self.uploaded.check(config, owner)
 
@@ -117,7 +118,7 @@ class Service:
             )
         if not result.operators:
             return self.start(config, owner)
-        config.check(self.settings)
+        checks.check(config, self.settings)
         work = self._continue(replace(result, config=config, generations=[]))
         return self.jobs.submit("generate", f"{shown}:{config.key}", work, owner, config.to_query())
 
@@ -137,7 +138,7 @@ class Service:
             GhostlabError: If the request cannot work here or too many jobs wait.
         """
         asked, config = parse_lengths(lengths), surveyed(config)
-        config.check(self.settings)
+        checks.check(config, self.settings)
         self.uploaded.check(config, owner)
 
         def work(job: Job[Finding]) -> Finding:

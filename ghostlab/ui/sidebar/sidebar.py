@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from ghostlab import checks
 from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.results.atlas import Atlas
@@ -80,7 +81,7 @@ class Sidebar:
             return "typed", str(error)
         try:
             config = self.read(values)
-            config.check(settings)
+            checks.check(config, settings)
             registry.check_cut(config, settings)
         except CutError as error:
             return ("drop" if named["chooser"] == BY_HAND else "count"), str(error)
