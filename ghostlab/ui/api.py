@@ -23,13 +23,13 @@ def expose(service: Service) -> None:
         under "config", for example {"drop": "20:25", "recover": ["ghost"]}; what is missing takes its
         default."""
         with told_to_user():
-            return service.start(RunConfig.from_dict(config), request.session_hash or "")
+            return service.start(RunConfig.from_dict(config, strict=True), request.session_hash or "")
 
     def atlas(config: dict[str, Any], lengths: str, request: gr.Request) -> str:
         """Queue a survey of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
         return its id at once. Of `config`, as for run, the settings of model, text and calibration count."""
         with told_to_user():
-            return service.survey(RunConfig.from_dict(config), lengths, request.session_hash or "")
+            return service.survey(RunConfig.from_dict(config, strict=True), lengths, request.session_hash or "")
 
     def status(run_id: str) -> dict[str, Any]:
         """How the run or survey of this id is doing: state (waiting, running, done, failed or stopped),
