@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import partial
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -13,8 +12,8 @@ import gradio as gr
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
+from ghostlab.ui.page import Page, on
 from ghostlab.ui.service.service import Finding, Service
-from ghostlab.ui.shell import QUIET, Shell
 
 Name = Literal["run", "atlas", "scores"]
 Query = Sequence[tuple[str, str]]
@@ -46,10 +45,13 @@ def of(service: Service, job_id: str) -> str:
     return f"{found}&{view.about}" if view.about and len(view.about) < LONGEST else found
 
 
-def follow(service: Service, shell: Shell) -> None:
-    """Let the address say which job is watched."""
-    said = shell.job.change(partial(of, service), shell.job, shell.where, **QUIET)
-    said.success(None, shell.where, None, js=SHOW)
+def bind(page: Page) -> None:
+    """Let the address say which job is followed."""
+
+    def query(job_id: str) -> str:
+        return of(page.service, job_id)
+
+    on(page.job.change, query, page.job, page.query).success(None, page.query, None, js=SHOW)
 
 
 def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:

@@ -11,7 +11,7 @@ import gradio as gr
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import user_errors
 from ghostlab.ui.service.service import Service
 
 
@@ -22,25 +22,27 @@ def expose(service: Service) -> None:
         """Queue a run and return its id at once. `config` holds settings by the names that result.json has
         under "config", for example {"drop": "20:25", "recover": ["ghost"]}; what is missing takes its
         default."""
-        with told_to_user():
+        with user_errors():
             return service.start(RunConfig.from_dict(config, strict=True), request.session_hash or "")
 
     def atlas(config: dict[str, Any], lengths: str, request: gr.Request) -> str:
         """Queue a survey of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
         return its id at once. Of `config`, as for run, the settings of model, text and calibration count."""
-        with told_to_user():
-            return service.survey(RunConfig.from_dict(config, strict=True), lengths, request.session_hash or "")
+        with user_errors():
+            return service.survey(
+                RunConfig.from_dict(config, strict=True), lengths, request.session_hash or ""
+            )
 
     def status(run_id: str) -> dict[str, Any]:
         """How the run or survey of this id is doing: state (waiting, running, done, failed or stopped),
         fraction done, message, position in the waiting list, seconds elapsed and remaining, error."""
-        with told_to_user():
+        with user_errors():
             return _status(service, run_id)
 
     def result(run_id: str) -> dict[str, Any]:
         """What the run or survey of this id has found so far: what `ghostlab run` writes as result.json, or
         `ghostlab atlas` as its file."""
-        with told_to_user():
+        with user_errors():
             if not run_id:
                 raise ResultError("No run is named.", "Give the id that run returned.")
             view = service.jobs.view(run_id)
@@ -50,7 +52,7 @@ def expose(service: Service) -> None:
 
     def cancel(run_id: str) -> dict[str, Any]:
         """Stop the run or survey of this id and return its status; harmless at any time."""
-        with told_to_user():
+        with user_errors():
             service.cancel(run_id)
             return _status(service, run_id)
 

@@ -12,18 +12,18 @@ from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import api, present, registry, theme, tour
-from ghostlab.ui import queue as agenda
+from ghostlab.ui import api, asking, picks, present, queue, registry, theme, tour
 from ghostlab.ui.events import Events
-from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.page import QUIET, JobButtons, Page
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.shell import QUIET, Shell
 from ghostlab.ui.sidebar import picker, sidebar
 from ghostlab.ui.tabs import TABS
+from ghostlab.ui.tabs.atlas.handlers import Surveys
 from ghostlab.ui.tabs.compare.handlers import Compared
+from ghostlab.ui.tabs.operator import probing
 from ghostlab.ui.tabs.overview.files import Sharing
-from ghostlab.ui.tabs.view import Page
+from ghostlab.ui.tabs.view import named
 
 WARM_UP_DELAY = 5.0
 """Seconds after launch: the first page comes first, for importing torch keeps a core busy."""
@@ -37,50 +37,65 @@ def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blo
         settings: The host's profile and limits.
         lab: Where runs are computed; default a :class:`ghostlab.lab.lab.Lab`, made when first needed.
     """
-    service = Service(settings, lab)
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
-        controls = sidebar.build(settings, service.example_atlas)
-        with gr.Row(elem_id="top"):
-            gr.HTML(present.header(), elem_id="header", min_width=240)
-            tour.build()
-        lacking = registry.missing()
-        gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
-        shell = Shell(
-            job=gr.Textbox("", visible=False, label="Job"),
-            shown=gr.Textbox("", visible=False, label="Shown run"),
-            drawn=gr.Textbox("", visible=False, label="Drawn run"),
-            source=gr.HTML(
-                '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>', elem_id="source"
-            ),
-            status=gr.HTML(elem_id="status"),
-            agenda=agenda.panel(),
-            known=agenda.state(),
-            where=gr.Textbox("", visible=False, label="Address"),
-        )
-        page = Page(shell.shown, service.result, settings.limits.hub_models)
-        tabs, places = {}, {}
-        with gr.Tabs(elem_id="tabs"):
-            for title, build in TABS.items():
-                with gr.Tab(title) as places[title]:
-                    tabs[title] = build(page)
-        tabs["Compare"].parts.kept.render()
-        gr.HTML(present.footer(__version__, settings.profile), elem_id="footer")
-        api.expose(service)  # first, so that its names are free
-        events = Events(service, controls, tabs, shell)
-        events.bind(demo)
-        outbox = Outbox()
-        Sharing(service, events.share, outbox).bind(demo, shell.shown, QUIET)
-        Compared(service, tabs["Compare"].parts, outbox).bind(places["Compare"], shell.drawn, QUIET)
+        assemble(demo, Service(settings, lab))
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
     return demo, _launch_arguments(settings)
+
+
+def assemble(demo: gr.Blocks, service: Service) -> Events:
+    """Lay out and wire everything, inside ``demo``."""
+    api.expose(service)  # first, so that its names are free
+    page = Page(demo, service)
+    bar = sidebar.build(page)
+    with gr.Row(elem_id="top"):
+        gr.HTML(present.header(), elem_id="header", min_width=240)
+        tour.build()
+    lacking = registry.missing()
+    gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
+    for part in (page.source, page.status, page.queue):
+        part.render()
+    tabs, places = {}, {}
+    with gr.Tabs(elem_id="tabs"):
+        for title, build in TABS.items():
+            with gr.Tab(title) as page.tab:
+                places[title] = page.tab
+                tabs[title] = build(page)
+    gr.HTML(present.footer(__version__, service.settings.profile), elem_id="footer")
+    _bind_tabs(page, tabs, places)
+    sidebar.bind(page, bar)
+    events = Events(page, tabs)
+    events.bind()
+    return events
+
+
+def _bind_tabs(page: Page, tabs: Any, places: Any) -> None:
+    """Tabs whose handlers are elsewhere."""
+    shown, outbox = page.shown, page.files
+    for tab in tabs.values():
+        starts, stops, near = (named([tab], name) for name in ("start", "stop", "progress"))
+        if starts:
+            page.buttons.append(JobButtons(starts, stops[0], near[0]))
+    if tabs["Generate"].controls or tabs["Tasks"].controls:
+        asking.bind(page, tabs)
+    if tabs["Operator"].controls:
+        probing.bind(page, tabs)
+    if tabs["Overview"].controls:
+        picks.bind(page, tabs["Overview"].controls)
+        page.open_file = tabs["Overview"].parts.upload
+        Sharing(page.service, tabs["Overview"].parts, outbox).bind(page.demo, shown, QUIET)
+    if tabs["Block map"].controls:
+        Surveys(page.service, tabs["Block map"].controls).bind(page)
+    if tabs["Compare"].parts:
+        Compared(page.service, tabs["Compare"].parts, outbox).bind(places["Compare"], page.drawn, QUIET)
 
 
 def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS, agenda.CSS, picker.CSS, tour.CSS, tokens.CSS],
+        "css_paths": [theme.CSS, queue.CSS, picker.CSS, tour.CSS, tokens.CSS],
         "head": theme.head(),
         "favicon_path": theme.ICON,
         "share": False,
@@ -90,7 +105,7 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
         "show_error": False,
         "max_file_size": max(settings.limits.file_bytes, settings.limits.upload_bytes),
         "state_session_capacity": settings.limits.open_pages,  # by default ten thousand pages stay in memory
-        "max_threads": 80,  # each open page that follows a job sleeps in one
+        "max_threads": 80,
         "footer_links": ["api"],
         "strict_cors": True,
     }

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import gradio as gr
-from gradio.components import Component
-
 from ghostlab.ui import writing
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import Page, Tab
 from ghostlab.ui.service import task_jobs
-from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import generate, tasks
-from ghostlab.ui.tabs.view import Tab
 
 _QUEUES: Mapping[str, tuple[Callable[..., str], Sequence[str]]] = {
     "Tasks": (task_jobs.ask, tasks.ASKED),
@@ -23,31 +18,15 @@ _QUEUES: Mapping[str, tuple[Callable[..., str], Sequence[str]]] = {
 values of the controls that are named."""
 
 
-def bind(
-    service: Service,
-    shown: Component,
-    tabs: Mapping[str, Tab],
-    started: Callable[[str], dict[Any, Any]],
-    outputs: list[Component],
-    **quiet: Any,
-) -> list[Any]:
-    """Wire both buttons; returns their click events.
+def bind(page: Page, tabs: Mapping[str, Tab]) -> None:
+    """Wire both buttons."""
 
-    Args:
-        service: Queues the jobs.
-        shown: Holds the id of the shown result.
-        tabs: All tabs.
-        started: What a page is sent once a job is queued.
-        outputs: Components of that.
-        quiet: Settings of an event that shows no progress.
-    """
-
-    def wire(title: str, queue: Callable[..., str], names: Sequence[str]) -> Any:
-        def ask(request: gr.Request, shown_id: str, *values: Any) -> dict[Any, Any]:
-            with told_to_user():
-                return started(queue(service, shown_id, request.session_hash or "", *values))
+    def wire(title: str, queue: Callable[..., str], names: Sequence[str]) -> None:
+        def ask(owner: str, shown: str, *values: Any) -> str:
+            return queue(page.service, shown, owner, *values)
 
         own: Mapping[str, Any] = tabs[title].controls
-        return own["start"].click(ask, [shown, *(own[name] for name in names)], outputs, **quiet)
+        page.on_start(own["start"].click, ask, [page.shown, *(own[name] for name in names)])
 
-    return [wire(title, *how) for title, how in _QUEUES.items()]
+    for title, how in _QUEUES.items():
+        wire(title, *how)

@@ -1,251 +1,249 @@
-"""What happens when a button is pressed or a page opens. Compute never runs here, only in jobs."""
+"""What happens when Run is pressed or a page opens. Compute never runs here, only in jobs."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 import gradio as gr
 from gradio.components import Component
 
+from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.jobs.record import JobView
-from ghostlab.results.atlas import Atlas
 from ghostlab.results.run import RunResult
-from ghostlab.ui import address, asking, picks, present
-from ghostlab.ui import queue as agenda
-from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.queue import Agenda
-from ghostlab.ui.service.service import Finding, Service
-from ghostlab.ui.shell import FOLD_ON_PHONE, QUIET, Shell, Update
-from ghostlab.ui.sidebar import picker as block_picker
-from ghostlab.ui.sidebar import scores as scoring
-from ghostlab.ui.sidebar import uploads
-from ghostlab.ui.sidebar.sidebar import Sidebar
-from ghostlab.ui.tabs.atlas.handlers import Surveys
-from ghostlab.ui.tabs.generate import columns_of, lead_of
-from ghostlab.ui.tabs.operator import probing
-from ghostlab.ui.tabs.overview.share import Share
-from ghostlab.ui.tabs.view import Tab, named
+from ghostlab.ui import address, present
+from ghostlab.ui.page import FOLD_ON_PHONE, Outputs, Page, Tab, Update, on
+from ghostlab.ui.queue import PAUSE, Queue, add
+from ghostlab.ui.service.service import Finding
+from ghostlab.ui.sidebar import scores, sidebar
+
+TICK = 0.5
+"""Seconds between two looks at the job that a page follows; no thread waits meanwhile."""
+SILENCE = 1.0
+"""Seconds after which a page is told again how long its job has taken, even if nothing else is new."""
 
 
 class Events:
-    """Handlers of one app; they hold no state of any user."""
+    """Handlers of the whole page; they hold no state of any visitor."""
 
-    def __init__(self, service: Service, sidebar: Sidebar, tabs: dict[str, Tab], shell: Shell) -> None:
-        self.service = service
-        self.sidebar = sidebar
+    def __init__(self, page: Page, tabs: dict[str, Tab]) -> None:
+        self.page = page
+        self.service = page.service
         self.tabs = list(tabs.values())
-        self.by_title = tabs
-        self.scores = sidebar.scores
-        self.starts = [self.scores.start, *named(self.tabs, "start")]
-        self.stops = [sidebar.stop, self.scores.stop, *named(self.tabs, "stop")]
-        self.near = [self.scores.progress, *named(self.tabs, "progress")]
-        self.shell = shell
-        self.writer = tabs["Generate"].controls
-        self._written = [self.writer["lead"], self.writer["columns"]]
-        self.picker = tabs["Overview"].controls
-        self.share: Share = tabs["Overview"].parts
-        self.mapper = tabs["Block map"].controls
-        self.surveys = Surveys(service, self.mapper)
-        self._first: Update | None = None
+        self._example: Update | None = None
 
-    def bind(self, demo: gr.Blocks) -> None:
-        """Wire every event of the page."""
-        shell, mapper = self.shell, self.mapper
-        buttons = [self.sidebar.run, *self.starts, *self.stops]
-        told = [shell.status, *self.near]
-        started = [shell.job, *told, *buttons]
-        shows = [shell.shown, shell.drawn, shell.source, *self._written]
-        lists = [shell.known, shell.agenda]
-        page = [shell.job, *told, *shows, *lists, mapper["shown"], self.scores.found, *buttons]
+    def bind(self) -> None:
+        """Wire every event that is no tab's own."""
+        page, inputs = self.page, list(self.page.controls.values())
+        shows = [page.shown, page.drawn, page.source, *self._components("live")]
+        lists = [page.jobs, page.queue]
+        found = list(page.found.values())
         words, figures = self._components("words"), self._components("figures")
-        run = self.sidebar.inputs
-        presses = [
-            self.sidebar.run.click(self.run, [shell.job, *run], started, validator=self.validate, **QUIET),
-            self.surveys.start(self.sidebar, self._started, started, QUIET),
-        ]
-        rest = {"job": shell.job, "next_rank": self.sidebar.controls["rank"], **QUIET}
-        presses += probing.bind(self.service, shell.shown, self.by_title, self._started, started, **rest)
-        presses += asking.bind(self.service, shell.shown, self.by_title, self._started, started, **QUIET)
-        showing, upload = [shell.job, *told, *shows], self.share.upload
-        taken = upload.upload(self.accept, [upload, shell.job], [*showing, *run], **QUIET)
-        agenda.bind(self.service, shell, self.show, showing)
-        at = scoring.Page(shell.shown, mapper["shown"])
-        scoring.bind(self.service, self.sidebar, at, self._started, started, **QUIET)
-        for press in [*presses, taken]:
-            press.success(None, None, None, js=FOLD_ON_PHONE)
-        address.follow(self.service, shell)
-        watched = [shell.job, shell.shown, shell.known]
-        shell.job.change(self.watch, watched, page, trigger_mode="multiple", **QUIET)
+        run = on(page.run.click, self.run, [page.job, *inputs], page.starts, validator=self.validate)
+        run.success(None, None, None, js=FOLD_ON_PHONE)
+        showing = [page.job, *page.tells, *shows]
+        on(page.queue.click, self.press, page.job, showing)
+        if page.open_file is not None:
+            file = on(page.open_file.upload, self.accept, [page.open_file, page.job], [*showing, *inputs])
+            file.success(None, None, None, js=FOLD_ON_PHONE)
+        address.bind(page)
+        follows = [page.job, *page.tells, *shows, *lists, *found, *page.pressed]
+        on(page.job.change, self.watch, [page.job, page.shown, page.jobs], follows, trigger_mode="multiple")
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
-        shell.shown.change(self.words, shell.shown, words, **QUIET)
-        shell.drawn.change(self.figures, shell.drawn, figures, **QUIET)
-        for stop in self.stops:
-            stop.click(self.service.cancel, shell.job, None, queue=False, **QUIET)
-        picks.bind(self.service, self.sidebar, shell.shown, self.picker, QUIET)
-        self.surveys.bind(self.sidebar, QUIET)
-        demo.load(None, None, None, js=FOLD_ON_PHONE)
-        asks = [shell.job, *self.sidebar.inputs, shell.status]
-        first = [*asks, *shows, *lists, *words, *figures, *self.surveys.opened, self.scores.found]
-        demo.load(self.open, shell.known, first, **QUIET)
-        uploads.bind(self.service, self.sidebar.upload, self.sidebar.controls["text"], QUIET)
-        block_picker.bind(self.service.settings, self.sidebar.picker, self.sidebar.controls, QUIET)
+        on(page.shown.change, self.words, page.shown, words)
+        on(page.drawn.change, self.figures, page.drawn, figures)
+        page.bind()
+        page.demo.load(None, None, None, js=FOLD_ON_PHONE)
+        first = [page.job, *inputs, page.status, *shows, *lists, *words, *figures, *found]
+        on(page.demo.load, self.open, page.jobs, first)
 
-    def _components(self, part: Literal["words", "figures"]) -> list[Component]:
-        return [component for tab in self.tabs for component in getattr(tab, part).components]
+    def _components(self, part: Literal["words", "figures", "live"]) -> list[Component]:
+        return [component for tab in self.tabs for component in _outputs(tab, part).components]
 
     # -- buttons -----------------------------------------------------------------------------------------
 
     def validate(self, _: str, *values: Any) -> list[Any]:
         """A sentence beside the control in sight that is wrong, before anything else happens."""
-        name, message = self.sidebar.problem(values, self.service.settings)
-        checked = [gr.validate(control != name, message) for control in self.sidebar.controls]
-        return [gr.validate(True, ""), *checked]
+        named = dict(zip(self.page.controls, values, strict=True))
+        name, message = sidebar.problem(named, self.service.settings)
+        return [gr.validate(True, ""), *(gr.validate(control != name, message) for control in named)]
 
-    def run(self, request: gr.Request, watched: str, *values: Any) -> Update:
-        """Queue a run of what the sidebar says; a job that is under way stays the watched one."""
-        with told_to_user():
-            job_id = agenda.add(self.service, self.sidebar.read(values), request.session_hash or "")
-            job = self.service.jobs.view(watched)
-            return self._started(job_id) if job is None or job.finished else {self.shell.job: gr.skip()}
+    def run(self, request: gr.Request, followed: str, *values: Any) -> Update:
+        """Queue a run of what the sidebar says; a job that is under way stays the followed one."""
+        config = sidebar.read(dict(zip(self.page.controls, values, strict=True)))
+        job_id = add(self.service, config, request.session_hash or "")
+        job = self.service.jobs.view(followed)
+        return self.page.started(job_id) if job is None or job.finished else {self.page.job: gr.skip()}
 
-    def accept(self, data: bytes | None, watched: str) -> Update:
+    def press(self, event: gr.EventData, followed: str) -> Update:
+        """A button of the list of jobs: show a result, or stop a job."""
+        pressed = event._data if isinstance(event._data, dict) else {}
+        job = str(pressed.get("job", ""))
+        if pressed.get("act") == "open":
+            return self.show(job, followed)
+        self.service.jobs.cancel(job)
+        return {self.page.job: gr.skip()}
+
+    def accept(self, data: bytes | None, followed: str) -> Update:
         """Fill the sidebar from a file, and show its result if it holds one."""
-        with told_to_user():
-            config, opened = self.service.accept(data or b"")
-        update: Update = dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
+        config, opened = self.service.accept(data or b"")
+        update = self._filled(config)
         if not opened:
             gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
             return update
-        return update | self.show(opened, watched)
+        return update | self.show(opened, followed)
 
-    def show(self, job_id: str, watched: str) -> Update:
-        """The result of a job. One that is under way stays the watched one; of an ended one no more is said.
+    def show(self, job_id: str, followed: str) -> Update:
+        """The result of a job. One that is under way stays the followed one; of an ended one no more is said.
 
         Raises:
             ResultError: If it is no longer here.
         """
-        view, job = (self.service.jobs.view(name) for name in (job_id, watched))
+        view, job = (self.service.jobs.view(name) for name in (job_id, followed))
         if view is None or not isinstance(view.result, RunResult):
             raise ResultError(self.service.gone(job_id), "Press Run to compute it again.")
         update = self._news(view, view.result, None)
         if job is None or job.finished:
-            update |= {self.shell.job: job_id, **self._status(None)}
+            update |= {self.page.job: job_id, **self.page.progress(None)}
         return update
-
-    def _started(self, job_id: str) -> Update:
-        view = self.service.jobs.view(job_id)
-        return {self.shell.job: job_id, **self._status(view), **self._buttons(busy=True)}
 
     # -- the page ----------------------------------------------------------------------------------------
 
-    def open(self, request: gr.Request, known: Any) -> Update:
-        """What a page shows first: the run and the atlas that its address names, or the examples at once.
+    def open(self, request: gr.Request, jobs: Any) -> Update:
+        """What a page shows first: what its address names, or the example at once.
 
-        It follows a job of theirs that is under way, else the first of its own that it has not been by.
+        It follows a job of its address that is under way, else the first of its own that it has not shown.
         """
-        query = list(request.query_params.multi_items())
-        run, survey, scores = jobs = [address.job(self.service, query, name) for name in address.NAMES]
-        own = Agenda(self.service.jobs, known, request.session_hash or "")
-        job = address.followed(jobs)
+        page, query = self.page, list(request.query_params.multi_items())
+        named = {name: address.job(self.service, query, name) for name in address.NAMES}
+        run = named["run"]
+        own = Queue(self.service.jobs, jobs, request.session_hash or "")
+        job = address.followed(list(named.values()))
         if job is None or job.finished:
             job = own.coming() or job
-        update: Update = {self.shell.job: job.id if job else "", **self._listed(own, job)}
-        said = run or survey
-        config = address.asked_for(parse_qsl(said.about) if said else query)
-        config = scoring.resumed(config, scores)
-        update |= {self.scores.found: scores.id} if scores and scores.result else {}
+        update: Update = {page.job: job.id if job else "", **self._listed(own, job)}
+        about = run or named["atlas"]
+        config = address.asked_for(parse_qsl(about.about) if about else query)
+        config = scores.resumed(config, named["scores"])
         if config is not None:
-            update |= dict(zip(self.sidebar.inputs, self.sidebar.fill(config), strict=True))
+            update |= self._filled(config)
+        for kind, place in page.found.items():
+            view = named.get(kind)
+            update |= {place: view.id} if view is not None and view.result is not None else {}
         if run is None or not isinstance(run.result, RunResult):
-            update |= self._example()
-        elif job is None or job.id != run.id:  # `watch` will not come by it
+            update |= self.example()
+        elif job is None or job.id != run.id:  # `watch` will not show it
             update |= self._news(run, run.result, None)
-        return update | self.surveys.open(survey)
-
-    def watch(self, request: gr.Request, job_id: str, shown: str, known: Any) -> Iterator[Update]:
-        """Follow a job until it ends, then hand over to the next of the page's own, if there is one.
-
-        What has not changed on the page is not sent again.
-        """
-        last = self.service.find(shown)
-        listed: Update = {}
-        own = Agenda(self.service.jobs, known, request.session_hash or "")
-        yield {self.shell.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
-        for view in self.service.follow(job_id) if job_id else ():
-            if view.error:
-                gr.Warning(view.error, title=f"The {address.WHAT.get(view.kind, 'run')} failed", duration=10)
-            own.look(view)
-            busy = not view.finished or own.coming(job_id) is not None
-            update: Update = {**self._status(view), **self._buttons(busy)}
-            if isinstance(view.result, RunResult):
-                update |= self._news(view, view.result, last)
-                last = view.result
-            elif view.result is not None:
-                place = self.mapper["shown"] if isinstance(view.result, Atlas) else self.scores.found
-                update[place] = view.id
-            if listed != (listed := self._listed(own, view)):
-                update |= listed
-            yield update
-        if own.coming(job_id) is not None:
-            time.sleep(agenda.PAUSE)
-            own.look()
-            after = own.coming(job_id)
-            yield self._buttons(busy=False) if after is None else {self.shell.job: after.id}
-
-    def _listed(self, own: Agenda, followed: JobView[Finding] | None) -> Update:
-        return {self.shell.known: own.stored(), self.shell.agenda: own.html(followed)}
-
-    def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:
-        """What a job's result changes on a page that shows ``last``."""
-        update = self._generated(result, view)
-        if last is not result:
-            update |= {self.shell.shown: view.id, self.shell.source: present.source(result, False, view.kind)}
-        if last is None or last.runs is not result.runs:
-            update[self.shell.drawn] = view.id
         return update
 
-    def _generated(self, result: RunResult, view: JobView[Finding] | None) -> Update:
-        values = (lead_of(result), columns_of(result, view))
-        return dict(zip(self._written, values, strict=True))
+    async def watch(self, request: gr.Request, job_id: str, shown: str, jobs: Any) -> AsyncIterator[Update]:
+        """Follow a job until it ends, then hand over to the next of the page's own, if there is one.
+
+        What has not changed on the page is not sent again. A page that waits holds no thread.
+        """
+        follow = _Follow(self, job_id, shown, Queue(self.service.jobs, jobs, request.session_hash or ""))
+        yield {self.page.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
+        while not follow.over:
+            if update := await asyncio.to_thread(follow.look):
+                yield update
+            await asyncio.sleep(0.0 if follow.over else TICK)
+        if follow.queue.coming(job_id) is not None:
+            await asyncio.sleep(PAUSE)
+            yield await asyncio.to_thread(follow.hand_over)
 
     def words(self, shown: str) -> Update:
         """What the tabs say of a result besides its figures."""
-        with told_to_user():
-            return self._rendered(self.service.result(shown), "words")
+        return self._rendered(self.service.result(shown), "words")
 
     def figures(self, drawn: str) -> Update:
         """The figures of a result."""
-        with told_to_user():
-            return self._rendered(self.service.result(drawn), "figures")
+        return self._rendered(self.service.result(drawn), "figures")
 
-    def _example(self) -> Update:
+    def example(self) -> Update:
         """The example's page, drawn once for all visitors."""
         example = self.service.example
-        if self._first is None:
-            drawn: Update = {self.shell.source: present.source(example, example=True)}
+        if self._example is None:
+            drawn: Update = {self.page.source: present.source(example, example=True)}
             if example is not None:
-                drawn |= self._generated(example, None)
+                drawn |= self._live(example, None)
                 drawn |= self._rendered(example, "words") | self._rendered(example, "figures")
-            self._first = drawn  # only when whole: another visitor may be looking
-        return self._first
+            self._example = drawn  # only when whole: another visitor may be looking
+        return self._example
 
-    def _rendered(self, result: RunResult, part: Literal["words", "figures"]) -> Update:
-        update: Update = {}
-        for tab in self.tabs:
-            outputs = getattr(tab, part)
-            update |= dict(zip(outputs.components, outputs.render(result), strict=True))
+    def _filled(self, config: RunConfig) -> Update:
+        values = sidebar.fill(config)
+        return {control: values[name] for name, control in self.page.controls.items()}
+
+    def _listed(self, own: Queue, followed: JobView[Finding] | None) -> Update:
+        return {self.page.jobs: own.stored(), self.page.queue: own.html(followed)}
+
+    def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:
+        """What a job's result changes on a page that shows ``last``."""
+        update = self._live(result, view)
+        if last is not result:
+            update |= {self.page.shown: view.id, self.page.source: present.source(result, False, view.kind)}
+        if last is None or last.runs is not result.runs:
+            update[self.page.drawn] = view.id
         return update
 
-    def _status(self, view: JobView[Finding] | None) -> Update:
-        """How a job goes: on top of the page, and beside the buttons of the tabs that start one."""
-        beside = present.progress(view, again=True)
-        return {self.shell.status: present.progress(view), **dict.fromkeys(self.near, beside)}
+    def _live(self, result: RunResult, view: JobView[Finding] | None) -> Update:
+        return self._rendered(result, "live", view)
 
-    def _buttons(self, busy: bool) -> Update:
-        update: Update = {button: gr.Button(interactive=not busy) for button in self.starts}
-        update[self.sidebar.run] = gr.Button("Queue" if busy else "Run")
-        return update | {button: gr.Button(interactive=busy) for button in self.stops}
+    def _rendered(self, result: RunResult, part: Literal["words", "figures", "live"], *more: Any) -> Update:
+        update: Update = {}
+        for outputs in (_outputs(tab, part) for tab in self.tabs):
+            update |= dict(zip(outputs.components, outputs.render(result, *more), strict=True))
+        return update
+
+
+def _outputs(tab: Tab, part: Literal["words", "figures", "live"]) -> Outputs:
+    outputs: Outputs = getattr(tab, part)
+    return outputs
+
+
+class _Follow:
+    """How one page follows one job."""
+
+    def __init__(self, events: Events, job_id: str, shown: str, queue: Queue) -> None:
+        self.events = events
+        self.job_id = job_id
+        self.queue = queue
+        self.over = not job_id
+        self._seen, self._sent = -1, 0.0
+        self._last = events.service.find(shown)
+        self._listed: Update = {}
+
+    def look(self) -> Update:
+        """What the page is sent now; nothing when it knows it all."""
+        events, page = self.events, self.events.page
+        view = events.service.jobs.view(self.job_id)
+        if view is None or view.finished:
+            self.over = True
+        now = time.monotonic()
+        if view is None or (view.version == self._seen and now - self._sent < SILENCE):
+            return {}
+        self._seen, self._sent = view.version, now
+        if view.error:
+            gr.Warning(view.error, title=f"The {address.WHAT.get(view.kind, 'run')} failed", duration=10)
+        self.queue.look(view)
+        busy = not view.finished or self.queue.coming(self.job_id) is not None
+        update: Update = {**page.progress(view), **page.busy(busy)}
+        if isinstance(view.result, RunResult):
+            update |= events._news(view, view.result, self._last)
+            self._last = view.result
+        elif view.result is not None:
+            update[page.found[view.kind]] = view.id
+        if self._listed != (listed := events._listed(self.queue, view)):
+            update |= listed
+            self._listed = listed
+        return update
+
+    def hand_over(self) -> Update:
+        """The next job of the page becomes the followed one."""
+        self.queue.look()
+        after = self.queue.coming(self.job_id)
+        return self.events.page.busy(False) if after is None else {self.events.page.job: after.id}

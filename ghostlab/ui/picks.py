@@ -6,44 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.errors import ConfigError
 from ghostlab.results.run import RunResult
-from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service.service import Service
+from ghostlab.ui.page import Page, on
 from ghostlab.ui.sidebar.picker import BY_HAND
-from ghostlab.ui.sidebar.sidebar import Sidebar
 from ghostlab.ui.tabs.overview.scores import taken
 
 
-def bind(
-    service: Service,
-    sidebar: Sidebar,
-    shown: Component,
-    picker: Mapping[str, Component],
-    quiet: dict[str, Any],
-) -> None:
+def bind(page: Page, picker: Mapping[str, Any]) -> None:
     """Wire the list of candidates and the clicks on their dots.
 
     Args:
-        service: Finds the shown result.
-        sidebar: Gets the blocks.
-        shown: Holds the id of the shown result.
+        page: Its sidebar gets the blocks.
         picker: ``take``, the list, and ``clicked``, which tells of clicks.
-        quiet: Settings of an event that shows no progress.
     """
-    chooser, drop = sidebar.controls["chooser"], sidebar.controls["drop"]
+    chooser, drop = page.controls["chooser"], page.controls["drop"]
 
-    def listed(label: str | None, shown_id: str, kind: str, asked: str) -> list[str]:
-        with told_to_user():
-            return pick(service.result(shown_id), label, asked if kind == BY_HAND else None)
+    def listed(label: str | None, shown: str, kind: str, asked: str) -> list[str]:
+        return pick(page.service.result(shown), label, asked if kind == BY_HAND else None)
 
-    def clicked(point: gr.SelectData, shown_id: str, kind: str, asked: str) -> list[str]:
-        return listed(str(point.value), shown_id, kind, asked)
+    def clicked(point: gr.SelectData, shown: str, kind: str, asked: str) -> list[str]:
+        return listed(str(point.value), shown, kind, asked)
 
-    picker["take"].input(listed, [picker["take"], shown, chooser, drop], [chooser, drop], **quiet)
-    picker["clicked"].select(clicked, [shown, chooser, drop], [chooser, drop], **quiet)
+    on(picker["take"].input, listed, [picker["take"], page.shown, chooser, drop], [chooser, drop])
+    on(picker["clicked"].select, clicked, [page.shown, chooser, drop], [chooser, drop])
 
 
 def pick(result: RunResult, label: str | None, asked: str | None) -> list[str]:

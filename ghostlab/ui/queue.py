@@ -6,14 +6,12 @@ those that ended meanwhile, one after the other, so that none is missing from wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import GhostlabError
@@ -22,22 +20,17 @@ from ghostlab.jobs.store import JobStore
 from ghostlab.results.run import RunResult
 from ghostlab.ui import present
 from ghostlab.ui.address import LONGEST
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import STATIC
 from ghostlab.ui.service.service import Finding, Service
-from ghostlab.ui.shell import QUIET, Shell, Update
 
 View = JobView[Finding]
-CSS = Path(__file__).with_name("static") / "queue.css"
+CSS = STATIC / "queue.css"
 MOST = 100
 """Ids that a browser keeps: more than a server remembers jobs."""
 SHOWN = 5
 """Finished runs in the list; earlier ones are in the Compare tab."""
 PAUSE = 1.0
 """Seconds on one finished job before the page goes on: its figures must have arrived."""
-_CLICKS = """element.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-job]");
-  if (button) trigger("click", {job: button.dataset.job, act: button.dataset.act});
-});"""
 _KINDS = {
     "generate": "Texts",
     "atlas": "Block map",
@@ -46,16 +39,6 @@ _KINDS = {
     "scores": "Scores of layers",
 }
 _IN_FRONT = ("drop", "select", "count", "recover")
-
-
-def state() -> gr.BrowserState:
-    """What the browser keeps: a list of ``{id, seen}``."""
-    return gr.BrowserState([], storage_key="ghostlab-agenda")
-
-
-def panel() -> gr.HTML:
-    """The list; a click on one of its buttons tells ``job`` and ``act``, to open or to stop."""
-    return gr.HTML(elem_id="agenda", js_on_load=_CLICKS)
 
 
 def add(service: Service, config: RunConfig, owner: str) -> str:
@@ -71,7 +54,7 @@ def add(service: Service, config: RunConfig, owner: str) -> str:
     return job
 
 
-class Agenda:
+class Queue:
     """What a page knows of its jobs while it follows one of them.
 
     Args:
@@ -115,30 +98,6 @@ class Agenda:
             return ""
         items = zip(rows, _words(rows), strict=True)
         return f'<ol class="gl-agenda" aria-label="Your runs">{"".join(_row(*item) for item in items)}</ol>'
-
-
-def bind(
-    service: Service, shell: Shell, show: Callable[[str, str], Update], outputs: list[Component]
-) -> None:
-    """Wire the buttons of the list.
-
-    Args:
-        service: Stops jobs.
-        shell: Holds the list and the id of the watched job.
-        show: What a page that watches one job is sent to show the result of another.
-        outputs: Components of that.
-    """
-
-    def press(event: gr.EventData, watched: str) -> Update:
-        with told_to_user():
-            said = event._data if isinstance(event._data, dict) else {}
-            job = str(said.get("job", ""))
-            if said.get("act") == "open":
-                return show(job, watched)
-            service.cancel(job)
-            return {shell.job: gr.skip()}
-
-    shell.agenda.click(press, shell.job, outputs, **QUIET)
 
 
 def _read(stored: Any) -> dict[str, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,16 +18,14 @@ from ghostlab.lab.requests import RunRequest, Work
 from ghostlab.progress import Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui import queue as agenda
+from ghostlab.ui import events
+from ghostlab.ui import queue as queue_module
+from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
-from ghostlab.ui.queue import Agenda
+from ghostlab.ui.queue import Queue
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.shell import Shell
-from ghostlab.ui.sidebar import sidebar
-from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.compare.handlers import Compared
-from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 
@@ -49,31 +48,34 @@ class Visitor:
         self.request: Any = SimpleNamespace(
             session_hash=session, query_params=SimpleNamespace(multi_items=lambda: [])
         )
-        self.state: dict[Any, Any] = {page.shell.job: "", page.shell.shown: "", page.shell.known: list(known)}
+        self.state: dict[Any, Any] = {page.page.job: "", page.page.shown: "", page.page.jobs: list(known)}
         self.drawn: list[str] = []
 
     def take(self, update: dict[Any, Any]) -> None:
         self.state |= {part: value for part, value in update.items() if value != gr.skip()}
-        if self.page.shell.drawn in update:
-            self.drawn = list(dict.fromkeys([*self.drawn, update[self.page.shell.drawn]]))
+        if self.page.page.drawn in update:
+            self.drawn = list(dict.fromkeys([*self.drawn, update[self.page.page.drawn]]))
 
     def press_run(self, **changes: Any) -> None:
-        controls = self.page.sidebar.controls
+        controls = self.page.page.controls
         values = [changes.get(name, control.value) for name, control in controls.items()]
-        self.take(self.page.run(self.request, self.state[self.page.shell.job], *values))
+        self.take(self.page.run(self.request, self.state[self.page.page.job], *values))
 
     def follow(self) -> None:
         """All jobs, one after the other, as the page does when the id of the watched one changes."""
         followed = ""
-        while (job := self.state[self.page.shell.job]) != followed:
+        while (job := self.state[self.page.page.job]) != followed:
             followed = job
-            shown, known = (self.state[part] for part in (self.page.shell.shown, self.page.shell.known))
-            for update in self.page.watch(self.request, job, shown, known):
-                self.take(update)
+            shown, known = (self.state[part] for part in (self.page.page.shown, self.page.page.jobs))
+            asyncio.run(self._watch(job, shown, known))
+
+    async def _watch(self, job: str, shown: str, known: Any) -> None:
+        async for update in self.page.watch(self.request, job, shown, known):
+            self.take(update)
 
     @property
     def listed(self) -> str:
-        return str(self.state[self.page.shell.agenda])
+        return str(self.state[self.page.page.queue])
 
 
 @pytest.fixture
@@ -84,13 +86,8 @@ def gate() -> threading.Event:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Events:
     service = Service(Settings(), Lab(), make_result().save(tmp_path_factory.mktemp("ui") / "example"))
-    with gr.Blocks():
-        names = ("job", "shown", "drawn", "source", "status", "where")
-        shell = Shell(
-            *(gr.Textbox(label=name) for name in names), known=agenda.state(), agenda=agenda.panel()
-        )
-        tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
-        return Events(service, sidebar.build(Settings()), tabs, shell)
+    with gr.Blocks() as demo:
+        return assemble(demo, service)
 
 
 @pytest.fixture
@@ -98,7 +95,8 @@ def page(built: Events, gate: threading.Event, monkeypatch: pytest.MonkeyPatch) 
     def wait(_: Progress) -> None:
         assert gate.wait(10)
 
-    monkeypatch.setattr(agenda, "PAUSE", 0.0)
+    monkeypatch.setattr(events, "PAUSE", 0.0)
+    monkeypatch.setattr(events, "TICK", 0.02)
     monkeypatch.setattr(built.service, "jobs", JobStore())
     monkeypatch.setattr(built.service, "_lab", Lab(wait))
     yield built
@@ -116,17 +114,17 @@ def test_queued_runs_are_followed_in_turn_and_each_enters_compare(
     for sequences in (8, 9, 10):
         visitor.press_run(sequences=sequences)
     first, *_ = jobs = ids(page)
-    assert visitor.state[page.shell.job] == first, "the page is not taken away from the job that it follows"
-    assert visitor.state[page.sidebar.run].value == "Queue"
+    assert visitor.state[page.page.job] == first, "the page is not taken away from the job that it follows"
+    assert visitor.state[page.page.run].value == "Queue"
     gate.set()
     visitor.follow()
     assert visitor.drawn == jobs
-    assert visitor.state[page.sidebar.run].value == "Run"
+    assert visitor.state[page.page.run].value == "Run"
     assert [config.sequences for config in page.service.lab.asked] == [8, 9, 10]  # type: ignore[attr-defined]
     assert visitor.listed.count(">Open<") == 3
     assert "Sequences 10" in visitor.listed
     assert "Length" not in visitor.listed, "only what differs is said"
-    compared, stored = Compared(page.service, page.by_title["Compare"].parts, Outbox()), []
+    compared, stored = Compared(page.service, page.tabs[7].parts, Outbox()), []
     for drawn in visitor.drawn:
         stored = compared.add(stored, drawn)
     assert [run["id"] for run in stored] == jobs
@@ -135,7 +133,7 @@ def test_queued_runs_are_followed_in_turn_and_each_enters_compare(
 def test_the_list_says_the_places_and_a_stopped_one_leaves_it(page: Events, gate: threading.Event) -> None:
     visitor = Visitor(page)
     visitor.press_run(seed=1)
-    own = Agenda(page.service.jobs, [], "ann")
+    own = Queue(page.service.jobs, [], "ann")
     (view,) = own.views
     assert own.html(view) == "", "one job is told by the progress line"
     visitor.press_run(seed=2)
@@ -155,7 +153,7 @@ def test_the_list_says_the_places_and_a_stopped_one_leaves_it(page: Events, gate
 
 def test_the_same_configuration_is_not_queued_twice(page: Events, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(agenda.gr, "Info", lambda text, **_: told.append(text))
+    monkeypatch.setattr(queue_module.gr, "Info", lambda text, **_: told.append(text))
     visitor = Visitor(page)
     for seed in (1, 2, 2):
         visitor.press_run(seed=seed)
@@ -168,7 +166,7 @@ def test_a_page_that_is_loaded_anew_goes_by_what_ended_meanwhile(page: Events, g
     for seed in (1, 2, 3):
         visitor.press_run(seed=seed)
     jobs = ids(page)
-    kept = Agenda(page.service.jobs, [], "ann").stored()
+    kept = Queue(page.service.jobs, [], "ann").stored()
     gate.set()
     for _ in page.service.follow(jobs[-1]):
         pass
@@ -177,9 +175,9 @@ def test_a_page_that_is_loaded_anew_goes_by_what_ended_meanwhile(page: Events, g
     again.follow()
     assert again.drawn[-3:] == jobs
     assert again.listed.count(">Open<") == 3
-    once_more = Visitor(page, again.state[page.shell.known], "ann once more")
-    once_more.take(page.open(once_more.request, once_more.state[page.shell.known]))
-    assert once_more.state[page.shell.job] == "", "all of them were seen"
+    once_more = Visitor(page, again.state[page.page.jobs], "ann once more")
+    once_more.take(page.open(once_more.request, once_more.state[page.page.jobs]))
+    assert once_more.state[page.page.job] == "", "all of them were seen"
     assert once_more.listed.count(">Open<") == 3
     stranger = Visitor(page, session="bob")
     stranger.take(page.open(stranger.request, []))
@@ -196,12 +194,12 @@ def test_an_earlier_run_can_be_opened_without_leaving_the_one_that_computes(
     (first,) = ids(page)
     gate.clear()
     visitor.press_run(seed=2)
-    during = page.show(first, visitor.state[page.shell.job])
-    assert during[page.shell.shown] == first
-    assert page.shell.job not in during
+    during = page.show(first, visitor.state[page.page.job])
+    assert during[page.page.shown] == first
+    assert page.page.job not in during
     gate.set()
     visitor.follow()
-    assert page.show(first, visitor.state[page.shell.job])[page.shell.job] == first
+    assert page.show(first, visitor.state[page.page.job])[page.page.job] == first
 
 
 def test_what_a_browser_says_it_kept_is_not_trusted() -> None:
@@ -209,9 +207,9 @@ def test_what_a_browser_says_it_kept_is_not_trusted() -> None:
     mine = store.put("run", make_result(), RunConfig(drop="3:5").to_query())
     nonsense = [{"id": 3}, "x", None, {"id": "gone", "seen": True}, {"id": mine, "seen": "no"}]
     for stored in (nonsense, "x", {"id": mine}, None):
-        own = Agenda(store, stored, "")
+        own = Queue(store, stored, "")
         assert [item["id"] for item in own.stored()] == ([mine] if stored is nonsense else [])
-    kept = Agenda(store, [{"id": mine}], "")
+    kept = Queue(store, [{"id": mine}], "")
     assert "layers 3:5" in kept.html(None)
     store.put("run", make_result(), "text=<script>")
     assert "<script>" not in kept.html(None)

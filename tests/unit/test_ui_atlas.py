@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -39,7 +40,7 @@ def service(tmp_path: Path) -> Service:
 def surveys(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Surveys]:
     monkeypatch.setattr(gr, "Info", lambda *_, **__: None)
     with gr.Blocks() as demo:
-        yield Surveys(service, tab.build(Page(gr.Textbox(label="shown"), service.result)).controls)
+        yield Surveys(service, tab.build(Page(demo, service)).controls)
     demo.close()
 
 
@@ -67,11 +68,13 @@ def test_a_survey_is_a_job_that_is_no_run(service: Service) -> None:
 
 
 def test_a_page_opens_on_the_example_or_on_the_map_of_its_address(surveys: Surveys) -> None:
-    own = surveys.controls
-    assert surveys.open(None)[own["source"]].startswith("**Example**, computed beforehand")
+    lengths, source, *_ = surveys.open(SimpleNamespace(query_params={}))  # type: ignore[arg-type]
+    assert lengths == gr.skip()
+    assert source.startswith("**Example**, computed beforehand")
     job_id = mapped(surveys.service)
-    update = surveys.open(surveys.service.jobs.view(job_id))
-    assert update == {own["lengths"]: "2-3", own["shown"]: job_id}
+    lengths, *drawn = surveys.open(SimpleNamespace(query_params={"atlas": job_id}))  # type: ignore[arg-type]
+    assert lengths == "2-3"
+    assert all(value == gr.skip() for value in drawn), "drawn once the id of the map is there"
     shown = dict(zip(tab.DRAWN, surveys.show(job_id, "Cosine"), strict=True))
     assert shown["source"].startswith(
         "**Your map**: tiny, 8 × 256 tokens of wikipedia, seed 2; 21 blocks of 2 to 3"

@@ -41,8 +41,8 @@ EXAMPLE = {"id": "", "name": "Example", "query": ""}
 def tab(tmp_path: Path) -> Compared:
     limits = Limits(kept_results=2)
     service = Service(Settings(limits=limits), FakeLab(), make_result().save(tmp_path / "example"))
-    with gr.Blocks():
-        parts = compare.build(Page(gr.Textbox(), service.result)).parts
+    with gr.Blocks() as demo:
+        parts = compare.build(Page(demo, service)).parts
     return Compared(service, parts, Outbox())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from dataclasses import replace
@@ -19,20 +20,16 @@ from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import address, picks, writing
 from ghostlab.ui import events as events_module
-from ghostlab.ui import queue as agenda
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
+from ghostlab.ui.page import user_errors
 from ghostlab.ui.service.score_jobs import queue_scores
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.shell import Shell
-from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.sidebar.picker import BY_HAND
-from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.operator import view as operator_tab
 from ghostlab.ui.tabs.overview import scores
 from ghostlab.ui.tabs.overview.share import without_operators
 from ghostlab.ui.tabs.panels import Choice
-from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection
 
@@ -44,18 +41,14 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Events:
     monkeypatch.setattr(events_module.gr, "Warning", lambda text, **_: told.append(text))
     told: list[str] = []
     service = Service(Settings(), FakeLab(), make_result().save(tmp_path / "example"))
-    with gr.Blocks():
-        bar = sidebar.build(Settings())
-        shell = Shell(
-            *(gr.Textbox(label=name) for name in ("job", "shown", "drawn", "source", "status", "where")),
-            known=agenda.state(),
-            agenda=agenda.panel(),
-        )
-        tabs = {title: build(Page(shell.shown, service.result)) for title, build in TABS.items()}
-        made = Events(service, bar, tabs, shell)
-    made.operator = tabs["Operator"]  # type: ignore[attr-defined]
+    with gr.Blocks() as demo:
+        made = assemble(demo, service)
     made.told = told  # type: ignore[attr-defined]
     return made
+
+
+def by_id(page: Events, elem_id: str) -> Any:
+    return next(block for block in page.page.demo.blocks.values() if block.elem_id == elem_id)
 
 
 def visitor() -> Any:
@@ -69,13 +62,16 @@ def newcomer(query: str = "") -> Any:
 
 
 def pressed(page: Events) -> str:
-    values = [control.value for control in page.sidebar.inputs]
-    job_id: str = page.run(visitor(), "", *values)[page.shell.job]
+    values = [control.value for control in page.page.controls.values()]  # type: ignore[attr-defined]
+    job_id: str = page.run(visitor(), "", *values)[page.page.job]
     return job_id
 
 
 def followed(page: Events, job_id: str, shown: str) -> list[dict[Any, Any]]:
-    return list(page.watch(visitor(), job_id, shown, []))[1:]
+    async def watch() -> list[dict[Any, Any]]:
+        return [update async for update in page.watch(visitor(), job_id, shown, [])]
+
+    return asyncio.run(watch())[1:]
 
 
 def sent(updates: list[dict[Any, Any]], component: Any) -> list[Any]:
@@ -85,14 +81,15 @@ def sent(updates: list[dict[Any, Any]], component: Any) -> list[Any]:
 def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_stream(page: Events) -> None:
     job_id = pressed(page)
     updates = followed(page, job_id, "")
-    assert set(sent(updates, page.shell.shown)) == {job_id}
-    assert sent(updates, page.shell.drawn) == [job_id]
+    assert set(sent(updates, page.page.shown)) == {job_id}
+    assert sent(updates, page.page.drawn) == [job_id]
     plots = {c for tab in page.tabs for c in (*tab.figures.components, *tab.words.components)}
     assert not any(plots & set(update) for update in updates)
-    assert updates[-1][page.sidebar.run].interactive
-    assert not updates[-1][page.sidebar.stop].interactive
-    assert len(page.near) == 6
-    for place in page.near:
+    assert updates[-1][page.page.run].interactive
+    assert not updates[-1][page.page.buttons[0].stop].interactive
+    beside = page.page.tells[1:]
+    assert {place.elem_id for place in beside} >= {"score-progress", "atlas-progress", "generate-progress"}
+    for place in beside:
         assert "Done in" in updates[-1][place]
         assert 'role="status"' not in updates[-1][place], "announced once"
     assert set(page.figures(job_id)) | set(page.words(job_id)) == plots
@@ -110,43 +107,41 @@ def test_generation_redraws_nothing(page: Events) -> None:
     followed(page, job_id, "")
     written = writing.queue(page.service, job_id, "ann", "Again", "raw", 3, 0.0, 1.0)
     updates = followed(page, written, job_id)
-    assert sent(updates, page.shell.drawn) == []
-    assert sent(updates, page.shell.shown)[-1] == written
-    assert " again" in updates[-1][page.writer["columns"]]
+    assert sent(updates, page.page.drawn) == []
+    assert sent(updates, page.page.shown)[-1] == written
+    assert " again" in updates[-1][by_id(page, "columns")]
 
 
 def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Events) -> None:
     plain = page.open(newcomer(), [])
-    assert plain[page.shell.job] == ""
-    assert "Example run" in plain[page.shell.source]
-    assert page.sidebar.inputs[0] not in plain, "what the visitor typed before a reload is left alone"
+    assert plain[page.page.job] == ""
+    assert "Example run" in plain[page.page.source]
+    assert page.page.controls["model"] not in plain, "what the visitor typed before a reload is left alone"
     job_id = pressed(page)
     followed(page, job_id, "")
     again = page.open(newcomer(f"run={job_id}"), [])
-    assert again[page.shell.job] == job_id
-    assert page.shell.source not in again, "no flash of the example before the run's own result"
+    assert again[page.page.job] == job_id
+    assert page.page.source not in again, "no flash of the example before the run's own result"
     asked = page.open(newcomer("sequences=9"), [])
-    assert asked[page.sidebar.controls["sequences"]] == 9
+    assert asked[page.page.controls["sequences"]] == 9
 
 
 def test_a_block_map_is_watched_like_a_run_and_found_again_beside_it(page: Events) -> None:
     run = pressed(page)
     followed(page, run, "")
-    values = [control.value for control in page.sidebar.inputs]
-    job_id = page.service.survey(page.sidebar.read(values), "2-3", "ann")
-    started = page._started(job_id)
-    assert not started[page.mapper["start"]].interactive
-    assert started[page.mapper["stop"]].interactive
+    job_id = page.service.survey(RunConfig(), "2-3", "ann")
+    started = page.page.started(job_id)
+    assert not started[by_id(page, "atlas-start")].interactive
+    assert started[by_id(page, "atlas-stop")].interactive
     updates = followed(page, job_id, run)
-    assert sent(updates, page.mapper["shown"]) == [job_id]
-    assert sent(updates, page.shell.shown) == []
-    assert updates[-1][page.mapper["start"]].interactive
+    assert sent(updates, page.page.found["atlas"]) == [job_id]
+    assert sent(updates, page.page.shown) == []
+    assert updates[-1][by_id(page, "atlas-start")].interactive
     again = page.open(newcomer(f"run={run}&atlas={job_id}"), [])
-    assert (again[page.shell.job], again[page.mapper["shown"]]) == (run, job_id)
-    assert again[page.mapper["lengths"]] == "2-3"
+    assert (again[page.page.job], again[page.page.found["atlas"]]) == (run, job_id)
     alone = page.open(newcomer(f"atlas={job_id}"), [])
-    assert alone[page.shell.job] == job_id
-    assert "Example run" in alone[page.shell.source]
+    assert alone[page.page.job] == job_id
+    assert "Example run" in alone[page.page.source]
 
 
 def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map(page: Events) -> None:
@@ -154,14 +149,13 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     followed(page, run, "")
     entered, leave = threading.Event(), threading.Event()
     page.service.lab.before = lambda _: (entered.set(), leave.wait(10))  # type: ignore[attr-defined]
-    values = [control.value for control in page.sidebar.inputs]
-    job_id = page.service.survey(page.sidebar.read(values), "2", "ann")
+    job_id = page.service.survey(RunConfig(), "2", "ann")
     assert entered.wait(10)
     opened = page.open(newcomer(f"run={run}&atlas={job_id}"), [])
     leave.set()
-    assert opened[page.shell.job] == job_id
-    assert opened[page.shell.shown] == opened[page.shell.drawn] == run
-    assert page.mapper["shown"] not in opened
+    assert opened[page.page.job] == job_id
+    assert opened[page.page.shown] == opened[page.page.drawn] == run
+    assert page.page.found["atlas"] not in opened
 
 
 def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page: Events) -> None:
@@ -170,13 +164,13 @@ def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page:
     asked = RunConfig(drop=None, select="taylor", count=4)
     job_id = queue_scores(page.service, asked, owner="ann")
     updates = followed(page, job_id, run)
-    assert sent(updates, page.scores.found) == [job_id]
-    assert sent(updates, page.shell.shown) == sent(updates, page.mapper["shown"]) == []
-    assert updates[-1][page.scores.start].interactive
-    assert "Done in" in updates[-1][page.scores.progress]
+    assert sent(updates, page.page.found["scores"]) == [job_id]
+    assert sent(updates, page.page.shown) == sent(updates, page.page.found["atlas"]) == []
+    assert updates[-1][by_id(page, "score")].interactive
+    assert "Done in" in updates[-1][by_id(page, "score-progress")]
     again = page.open(newcomer(f"run={run}&scores={job_id}"), [])
-    assert (again[page.shell.job], again[page.scores.found]) == (run, job_id)
-    select, count = (page.sidebar.controls[name] for name in ("select", "count"))
+    assert (again[page.page.job], again[page.page.found["scores"]]) == (run, job_id)
+    select, count = (page.page.controls[name] for name in ("select", "count"))
     assert (again[select], again[count]) == ("taylor", 4)
 
 
@@ -184,7 +178,7 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     page: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events_module.gr, "Info", lambda text, **_: None)
-    go_on, shell = threading.Event(), page.shell
+    go_on, shell = threading.Event(), page.page
 
     def fail(_: Any) -> None:
         go_on.wait(5)
@@ -208,7 +202,7 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     assert page.told == ["It went wrong."], "an old error is not told again"
 
     page.service.lab.before = None
-    begun = page.run(visitor(), "", *[control.value for control in page.sidebar.inputs])[shell.status]
+    begun = page.run(visitor(), "", *[control.value for control in page.page.controls.values()])[shell.status]
     assert "Failed" not in begun
     assert "went wrong" not in begun
 
@@ -220,7 +214,7 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
         ("sequences=many", "'Sequences' is 'many'"),
     ):
         opened = page.open(newcomer(query), [])
-        assert "Example run" in opened[page.shell.source]
+        assert "Example run" in opened[page.page.source]
         assert sentence in page.told[-1]  # type: ignore[attr-defined]
 
 
@@ -228,19 +222,19 @@ def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> 
     job_id = page.service.start(RunConfig(drop="3:5", sequences=9), "ann")
     followed(page, job_id, "")
     query = address.of(page.service, job_id)
-    assert page.open(newcomer(query), [])[page.shell.job] == job_id
+    assert page.open(newcomer(query), [])[page.page.job] == job_id
     elsewhere = page.open(newcomer(query.replace(job_id, "gone")), [])
-    assert elsewhere[page.shell.job] == ""
+    assert elsewhere[page.page.job] == ""
     assert "settings are in the sidebar" in page.told[-1]  # type: ignore[attr-defined]
-    assert elsewhere[page.sidebar.controls["drop"]] == "3:5"
-    assert elsewhere[page.sidebar.controls["sequences"]] == 9
+    assert elsewhere[page.page.controls["drop"]] == "3:5"
+    assert elsewhere[page.page.controls["sequences"]] == 9
     assert address.of(page.service, "gone") == ""
 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
-    with pytest.raises(gr.Error, match="number is empty"), told_to_user():
+    with pytest.raises(gr.Error, match="number is empty"), user_errors():
         writing.queue(page.service, "", "ann", "Hello", "auto", None, 0.0, 1.0)
-    with pytest.raises(gr.Error, match="Internal error"), told_to_user():
+    with pytest.raises(gr.Error, match="Internal error"), user_errors():
         raise KeyError("/secret/path")
 
 
@@ -269,7 +263,7 @@ def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) ->
     result = make_result(("refit_layer", "ghost"))
     bare = replace(result.runs[0], operators=[])
     result = replace(result, runs=[bare, result.runs[1]])
-    outputs = page.operator.figures  # type: ignore[attr-defined]
+    outputs = page.tabs[2].figures
     shown = dict(zip([c.elem_id for c in outputs.components], outputs.render(result), strict=True))
     assert shown["operator-recovery"].value == "ghost"
     words, figures = operator_tab.PANELS[0].draw(result, Choice(0))

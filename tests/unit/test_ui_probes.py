@@ -151,10 +151,10 @@ def test_a_rank_is_measured_at_once_only_where_that_takes_seconds(service: Servi
     finish(service, second)
 
 
-def test_tabs_without_a_map_say_so() -> None:
+def test_tabs_without_a_map_say_so(service: Service) -> None:
     bare = replace(make_result(), runs=[replace(make_result().runs[0], operators=[])])
-    with gr.Blocks():
-        page = Page(gr.Textbox(label="shown"), lambda _: bare)
+    with gr.Blocks() as demo:
+        page = Page(demo, service)
         tried, taken = switches.build(), ranks.build(page)
     assert "has a map to alter" in tried.words.render(bare)[0]
     assert "has a map to take a rank of" in taken.words.render(bare)[0]

@@ -115,9 +115,9 @@ def test_the_papers_splits_are_asked_of_the_hub_where_the_host_allows_it(tmp_pat
     closed = Service(Settings(limits=replace(Limits(), hub_models=False)), lab, make_result().save(tmp_path))
     with pytest.raises(ConfigError, match="reads no data of the hub"):
         queue_tasks(closed, "", ["race"], 5, owner="ann", hub=True)
-    for allowed in (True, False):
-        with gr.Blocks():
-            built = tab.build(Page(gr.Textbox(), service.result, hub=allowed))
+    for host, allowed in ((service, True), (closed, False)):
+        with gr.Blocks() as demo:
+            built = tab.build(Page(demo, host))
         assert built.controls["hub"].visible is allowed
 
 

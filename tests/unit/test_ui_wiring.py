@@ -22,8 +22,10 @@ from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
 from ghostlab.ui import explain, registry, theme
 from ghostlab.ui.app import build_app
+from ghostlab.ui.page import Page
 from ghostlab.ui.service import catalogue as offers
 from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import controls, sidebar
 from ghostlab.ui.tabs.generate import columns_of
 from tests.helpers.fakelab import FakeLab
@@ -40,10 +42,23 @@ def built() -> Iterator[tuple[gr.Blocks, dict[str, Any]]]:
     demo.close()
 
 
+class Bar:
+    """The sidebar as a visitor has it: controls by name."""
+
+    def __init__(self) -> None:
+        with gr.Blocks() as demo:
+            page = Page(demo, Service(Settings(), FakeLab()))
+            sidebar.build(page)
+        self.controls = page.controls
+
+    def fill(self, config: RunConfig) -> dict[str, Any]:
+        filled = sidebar.fill(config)
+        return {name: filled[name] for name in self.controls}
+
+
 @pytest.fixture(scope="module")
-def bar() -> sidebar.Sidebar:
-    with gr.Blocks():
-        return sidebar.build(Settings())
+def bar() -> Bar:
+    return Bar()
 
 
 def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
@@ -124,7 +139,7 @@ def test_the_stylesheet_knows_every_class_that_is_used() -> None:
 
 
 def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_filled_with(
-    bar: sidebar.Sidebar,
+    bar: Bar,
 ) -> None:
     assert {f.name for f in fields(RunConfig)} <= set(bar.controls)
     configs = [
@@ -134,15 +149,12 @@ def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_f
         RunConfig(recover=(RecoverySpec("ghost", 4, "1e-3"), RecoverySpec("affine"))),
     ]
     for config in configs:
-        values = [
-            value["value"] if isinstance(value, dict) else value for value in map(_plain, bar.fill(config))
-        ]
-        assert bar.read(values) == config
+        assert sidebar.read({name: _value(value) for name, value in bar.fill(config).items()}) == config
 
 
-def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: sidebar.Sidebar) -> None:
+def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: Bar) -> None:
     asked = RunConfig(recover=tuple(map(RecoverySpec.parse, ("affine", "ghost,rank=4", "drop", "gost"))))
-    filled = dict(zip(bar.controls, bar.fill(asked), strict=True))
+    filled = bar.fill(asked)
     methods = registry.methods()
     for group in GROUPS:
         own = [name for name, entry in methods.items() if entry.group == group]
@@ -153,7 +165,9 @@ def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: sid
     assert filled["recover_map"].value == ["affine", "ghost,rank=4"]
     assert (filled["recover"].value, filled["recover"].visible) == (["gost"], True)
     assert not bar.controls["recover"].visible
-    assert set(bar.read(list(map(_value, filled.values()))).recover) == set(asked.recover)
+    assert set(sidebar.read({name: _value(value) for name, value in filled.items()}).recover) == set(
+        asked.recover
+    )
 
 
 def test_what_is_offered_before_torch_is_loaded_is_what_the_registries_hold() -> None:
@@ -163,17 +177,21 @@ def test_what_is_offered_before_torch_is_loaded_is_what_the_registries_hold() ->
     assert repr(offers.offers()) == repr(fresh), due  # an option of 1 is not one of 1.0
 
 
-def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar: sidebar.Sidebar) -> None:
-    values = dict(zip(bar.controls, map(_value, bar.fill(RunConfig())), strict=True))
-    typed = [*{**values, "typed": "ghost, rank=8; affine"}.values()]
-    assert bar.read(typed).recover == (*RunConfig.recover, RecoverySpec("ghost", 8), RecoverySpec("affine"))
-    assert bar.problem(typed, Settings()) == ("", "")
+def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar: Bar) -> None:
+    values = {name: _value(value) for name, value in bar.fill(RunConfig()).items()}
+    typed = {**values, "typed": "ghost, rank=8; affine"}
+    assert sidebar.read(typed).recover == (
+        *RunConfig.recover,
+        RecoverySpec("ghost", 8),
+        RecoverySpec("affine"),
+    )
+    assert sidebar.problem(typed, Settings()) == ("", "")
     for words, told in (
         ("gost", "no recovery 'gost'"),
         ("drop,rank=2", "no option 'rank'"),
         ("rank=2", "without"),
     ):
-        name, message = bar.problem([*{**values, "typed": words}.values()], Settings())
+        name, message = sidebar.problem({**values, "typed": words}, Settings())
         assert name == "typed"
         assert told in message
     by_criterion = {**values, "chooser": controls.BY_CRITERION}
@@ -182,10 +200,10 @@ def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar
         ("shortgpt,windows=2", "select"),
         ("none", "select"),
     ):
-        assert bar.problem([*{**by_criterion, "select": asked}.values()], Settings())[0] == problem
+        assert sidebar.problem({**by_criterion, "select": asked}, Settings())[0] == problem
 
 
-def test_every_operator_and_criterion_is_explained_from_the_registry(bar: sidebar.Sidebar) -> None:
+def test_every_operator_and_criterion_is_explained_from_the_registry(bar: Bar) -> None:
     methods, criteria = registry.methods(), registry.criteria()
     words = explain.operators(methods.values())
     for entry in methods.values():
@@ -197,31 +215,27 @@ def test_every_operator_and_criterion_is_explained_from_the_registry(bar: sideba
     for criterion in criteria.values():
         assert f"{criterion.summary}\n\n$${criterion.formula}$$\n\nScores every {criterion.unit}." in words
         named = f"**{criterion.title}** `{criterion.name}`"
-        assert bar.describe(f"{criterion.name},x=1").startswith(f"{named}  \n{criterion.summary}")
-    assert bar.describe("nothing") == "There is no such criterion."
+        assert sidebar.describe(f"{criterion.name},x=1").startswith(f"{named}  \n{criterion.summary}")
+    assert sidebar.describe("nothing") == "There is no such criterion."
 
 
 def _value(update: Any) -> Any:
     return update.value if isinstance(update, gr.components.Component) else update
 
 
-def _plain(update: Any) -> Any:
-    return {"value": update.value} if isinstance(update, gr.components.Component) else update
-
-
-def test_an_empty_number_and_a_bad_cut_are_told_beside_the_control(bar: sidebar.Sidebar) -> None:
-    values = dict(zip(bar.controls, [getattr(c, "value", None) for c in bar.inputs], strict=True))
-    assert bar.problem(list(values.values()), Settings()) == ("", "")
-    name, message = bar.problem(list({**values, "drop": "25:20"}.values()), Settings())
+def test_an_empty_number_and_a_bad_cut_are_told_beside_the_control(bar: Bar) -> None:
+    values = {name: getattr(control, "value", None) for name, control in bar.controls.items()}
+    assert sidebar.problem(values, Settings()) == ("", "")
+    name, message = sidebar.problem({**values, "drop": "25:20"}, Settings())
     assert name == "drop"
     assert "start < stop" in message
-    name, message = bar.problem(list({**values, "drop": "28:31"}.values()), Settings())
+    name, message = sidebar.problem({**values, "drop": "28:31"}, Settings())
     assert name == "drop"
     assert "It has 30 layers" in message
-    name, message = bar.problem(list({**values, "sequences": 0}.values()), Settings())
+    name, message = sidebar.problem({**values, "sequences": 0}, Settings())
     assert (name, message) == ("sequences", "'Sequences' is 0. It must be at least 1.")
     with pytest.raises(ConfigError, match="'Seed' is empty"):
-        bar.read(list({**values, "seed": None}.values()))
+        sidebar.read({**values, "seed": None})
 
 
 def test_a_public_host_offers_no_local_paths() -> None:

@@ -11,7 +11,8 @@ from gradio.components import Component
 from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of, label_of
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, registry, shell
+from ghostlab.ui import explain, registry
+from ghostlab.ui.page import job_progress
 from ghostlab.ui.sidebar import operators, picker, uploads
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
@@ -117,7 +118,7 @@ def _scores() -> Scores:
         start = gr.Button("Score blocks", elem_id="score", min_width=120, scale=2)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="score-stop", min_width=80)
     found = gr.Textbox("", visible=False, label="Scores")
-    return Scores(start, stop, shell.near("score"), found)
+    return Scores(start, stop, job_progress("score"), found)
 
 
 def by_kind(kind: str) -> list[Any]:

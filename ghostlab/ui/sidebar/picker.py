@@ -7,12 +7,11 @@ listens and counts. From here it gets what to draw: the outline of the model and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.cut import parse_cut
@@ -24,8 +23,9 @@ from ghostlab.plots import style
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import registry
+from ghostlab.ui.page import STATIC, Page, on
 
-CSS = Path(__file__).parents[1] / "static" / "picker.css"
+CSS = STATIC / "picker.css"
 _JS = CSS.with_suffix(".js")
 BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 """Who decides what is dropped."""
@@ -168,22 +168,16 @@ def _scale(known: list[float]) -> Callable[[float], float]:
     return lambda score: _SHORTEST + (1 - _SHORTEST) * (curve(score) - low) / ((high - low) or 1.0)
 
 
-def bind(
-    settings: Settings, picker: gr.HTML, controls: Mapping[str, Component], quiet: dict[str, Any]
-) -> None:
-    """Wire the picker with the field of the blocks, both ways and without the server, and with the model.
-
-    Args:
-        settings: Of the host.
-        picker: From :func:`build`.
-        controls: The sidebar's, by name.
-        quiet: Settings of an event that shows no progress.
-    """
-    drop, model, revision = controls["drop"], controls["model"], controls["revision"]
+def bind(page: Page, picker: gr.HTML) -> None:
+    """Wire the picker with the field of the blocks, both ways and without the server, and with the model."""
+    drop, chooser, model, revision = (
+        page.controls[name] for name in ("drop", "chooser", "model", "revision")
+    )
+    settings = page.service.settings
     drop.change(None, drop, picker, js="(text) => text ?? ''")
-    picker.input(None, picker, [drop, controls["chooser"]], js=f"(text) => [text, '{BY_HAND}']")
+    picker.input(None, picker, [drop, chooser], js=f"(text) => [text, '{BY_HAND}']")
 
     def draw(source: str | None, asked_revision: str | None) -> Iterator[gr.HTML]:
         yield from look(source, asked_revision, settings)
 
-    gr.on([model.change, revision.change], draw, [model, revision], picker, **quiet)
+    on([model.change, revision.change], draw, [model, revision], picker)

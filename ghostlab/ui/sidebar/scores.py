@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -15,23 +15,13 @@ from ghostlab.jobs.record import JobView
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import SETTINGS, scored
 from ghostlab.text.corpora import PASTE
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import Page, on
 from ghostlab.ui.service.score_jobs import at_hand, queue_scores
-from ghostlab.ui.service.service import Finding, Service
-from ghostlab.ui.shell import Update
-from ghostlab.ui.sidebar import picker
-from ghostlab.ui.sidebar.sidebar import Sidebar
+from ghostlab.ui.service.service import Finding
+from ghostlab.ui.sidebar.picker import scores as bars
 
 ASKED = (*SETTINGS, "pasted")
 """The sidebar's controls that decide a criterion's scores."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """Ids of what a page shows: a result, a block map."""
-
-    shown: Component
-    mapped: Component
 
 
 def asked(values: Sequence[Any]) -> RunConfig:
@@ -56,27 +46,18 @@ def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig
     return replace(config or RunConfig(), drop=None, **{name: getattr(asked, name) for name in SETTINGS})
 
 
-def bind(
-    service: Service,
-    sidebar: Sidebar,
-    page: Page,
-    started: Callable[[str], Update],
-    outputs: list[Component],
-    **quiet: Any,
-) -> Any:
-    """Wire the button and redraw the scores whenever what they depend on changes; returns the click event.
+def bind(page: Page, picker: gr.HTML, button: gr.Button, found: Component) -> None:
+    """Wire the button and redraw the scores whenever what they depend on changes.
 
     Args:
-        service: Queues the job; holds scores.
-        sidebar: What is asked; its picker and its field of blocks get what was found.
-        page: What else may hold the scores.
-        started: What a page is sent once a job is queued.
-        outputs: Components of that.
-        quiet: Settings of an event that shows no progress.
+        page: What is asked and what else may hold the scores; its blocks to drop get what was found.
+        picker: Shows the scores.
+        button: Computes them.
+        found: Id of the job whose scores the page has; empty for none.
     """
-    buttons, drop = sidebar.scores, sidebar.controls["drop"]
-    controls = [sidebar.controls[name] for name in ASKED]
-    known: list[Component] = [buttons.found, page.shown, page.mapped, *controls]
+    service, drop = page.service, page.controls["drop"]
+    controls = [page.controls[name] for name in ASKED]
+    known: list[Component] = [found, page.shown, page.found["atlas"], *controls]
 
     def find(found: str, shown: str, mapped: str, values: Sequence[Any]) -> SelectionInfo | None:
         try:
@@ -85,17 +66,15 @@ def bind(
             return None
 
     def draw(found: str, shown: str, mapped: str, *values: Any) -> gr.HTML:
-        return gr.HTML(scores=picker.scores(find(found, shown, mapped, values)))
+        return gr.HTML(scores=bars(find(found, shown, mapped, values)))
 
     def take(found: str, shown: str, mapped: str, *values: Any) -> Any:
         info = find(found, shown, mapped, values)
         return info.chosen if found and info else gr.skip()
 
-    def press(request: gr.Request, *values: Any) -> Update:
-        with told_to_user():
-            return started(queue_scores(service, asked(values), owner=request.session_hash or ""))
+    def queue(owner: str, *values: Any) -> str:
+        return queue_scores(service, asked(values), owner=owner)
 
-    changes = [component.change for component in known]
-    gr.on(changes, draw, known, sidebar.picker, trigger_mode="always_last", **quiet)
-    buttons.found.change(take, known, drop, **quiet)
-    return buttons.start.click(press, controls, outputs, **quiet)
+    on([component.change for component in known], draw, known, picker, trigger_mode="always_last")
+    on(found.change, take, known, drop)
+    page.on_start(button.click, queue, controls)

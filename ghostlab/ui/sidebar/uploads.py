@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.settings import Settings
 from ghostlab.text.uploads import suffixes
-from ghostlab.ui.complaints import told_to_user
-from ghostlab.ui.service.service import Service
+from ghostlab.ui.page import Page, on
 
 
 def build(settings: Settings) -> gr.UploadButton:
@@ -24,13 +21,12 @@ def build(settings: Settings) -> gr.UploadButton:
     )
 
 
-def bind(service: Service, button: gr.UploadButton, text: Component, quiet: dict[str, Any]) -> None:
+def bind(page: Page, button: gr.UploadButton) -> None:
     """Wire the button: a file that is good becomes the text."""
 
     def take(path: str, request: gr.Request) -> str:
-        with told_to_user():
-            source, about = service.uploaded.take(Path(path), request.session_hash or "")
+        source, about = page.service.uploaded.take(Path(path), request.session_hash or "")
         gr.Info(f"{about} It is the text of the next run.", title="File taken", duration=6)
         return source
 
-    button.upload(take, button, text, **quiet)
+    on(button.upload, take, button, page.controls["text"])

@@ -11,7 +11,8 @@ from ghostlab.config import PromptFormat, RunConfig, help_of
 from ghostlab.jobs.record import JobView
 from ghostlab.plots import tokens
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, present, shell
+from ghostlab.ui import explain, present
+from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
@@ -53,7 +54,7 @@ def build(_: Page) -> Tab:
                 stop = gr.Button(
                     "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
                 )
-    going = shell.near("generate", phone=True)
+    going = job_progress("generate", phone=True)
     gr.Markdown(f"{help_of('prompt')} {_HOW}", elem_classes="gl-figure-title")
     explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
@@ -66,7 +67,9 @@ def build(_: Page) -> Tab:
 
     settings = [prompt, form, new_tokens, temperature, top_p]
     controls = {"start": start, "stop": stop, "progress": going, "columns": columns, "lead": lead}
-    return Tab(Outputs(), Outputs(settings, words), {**controls, **dict(zip(ASKED, settings, strict=True))})
+    live = Outputs([lead, columns], lambda result, view: [lead_of(result), columns_of(result, view)])
+    own = {**controls, **dict(zip(ASKED, settings, strict=True))}
+    return Tab(words=Outputs(settings, words), live=live, controls=own)
 
 
 def lead_of(result: RunResult) -> str:

@@ -13,7 +13,8 @@ from ghostlab.plots.formats import unbroken
 from ghostlab.results.probe import FACTORS, Factor
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, shell
+from ghostlab.ui import explain
+from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.operator.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -45,7 +46,7 @@ def build(page: Page) -> Tab:
         many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="rank-stop", min_width=90)
         use = gr.Button("Use in next run", elem_id="rank-use", min_width=140)
-    going = shell.near("rank")
+    going = job_progress("rank")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="ranks-words")
     with gr.Row():
         plots = [
@@ -76,7 +77,7 @@ def build(page: Page) -> Tab:
     return Tab(
         Outputs([recovery, factor, rank, told], _fresh),
         Outputs([words, *plots], lambda result: _measured(result, None)),
-        {**controls, "recovery": recovery, "factor": factor, "rank": rank},
+        controls={**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
 
 

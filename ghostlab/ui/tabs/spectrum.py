@@ -37,4 +37,4 @@ def build(page: Page) -> Tab:
         [*drawn.components, *taken.figures.components],
         lambda result: [*drawn.render(result), *taken.figures.render(result)],
     )
-    return Tab(figures, taken.words, taken.controls)
+    return Tab(figures, taken.words, controls=taken.controls)

@@ -13,7 +13,8 @@ from ghostlab.plots import sentences
 from ghostlab.plots.figures import tasks as figures
 from ghostlab.plots.formats import unbroken
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, shell
+from ghostlab.ui import explain
+from ghostlab.ui.page import job_progress
 from ghostlab.ui.service.task_jobs import OFFERED
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -50,7 +51,7 @@ def build(page: Page) -> Tab:
         )  # fmt: skip
         start = gr.Button("Ask", variant="primary", elem_id="tasks-start", min_width=90, visible=ready)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="tasks-stop", min_width=80)
-    going = shell.near("tasks", phone=True)
+    going = job_progress("tasks", phone=True)
     words = gr.Markdown(elem_id="tasks-words", elem_classes="gl-figure-title")
     explain.what_is_this("retained")
     bars = gr.Plot(show_label=False, label="Retained performance", container=False, elem_id="tasks-retained")
@@ -61,7 +62,7 @@ def build(page: Page) -> Tab:
     about = gr.Markdown(elem_id="tasks-about")
     shown = Outputs([words, bars, legend, table, about], render)
     controls = {"names": names, "limit": limit, "hub": hub, "start": start, "stop": stop}
-    return Tab(Outputs(), shown, {**controls, "progress": going})
+    return Tab(Outputs(), shown, controls={**controls, "progress": going})
 
 
 def render(result: RunResult) -> list[Any]:

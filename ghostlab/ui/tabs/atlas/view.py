@@ -16,7 +16,8 @@ from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.results.atlas import Atlas
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
-from ghostlab.ui import explain, present, shell
+from ghostlab.ui import explain, present
+from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 DRAWN = ("source", "words", "map", "told", "take", "length_words", "by_length")
@@ -117,7 +118,7 @@ def _controls() -> dict[str, Component]:
         )  # fmt: skip
         start = gr.Button("Map the blocks", variant="primary", elem_id="atlas-start", min_width=130)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="atlas-stop", min_width=80)
-    going = shell.near("atlas", phone=True)
+    going = job_progress("atlas", phone=True)
     return {"lengths": lengths, "colour": colour, "start": start, "stop": stop, "progress": going}
 
 

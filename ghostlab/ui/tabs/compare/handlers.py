@@ -16,7 +16,7 @@ from gradio.components import Component
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.results.compare import ORIGINAL, Side, best_first, sides
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import user_errors
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs.compare.entries import MOST, Entry, entries, named, plain, to_store
@@ -85,7 +85,7 @@ class Compared:
 
     def remove(self, stored: Any, name: str | None) -> list[dict[str, str]]:
         """The list without a run."""
-        with told_to_user():
+        with user_errors():
             runs = entries(stored)
             gone = named(runs, name)
             if len(runs) == 1:
@@ -94,7 +94,7 @@ class Compared:
 
     def rename(self, stored: Any, name: str | None, asked: str) -> tuple[list[dict[str, str]], str]:
         """The list with a run under another name, and an empty field."""
-        with told_to_user():
+        with user_errors():
             runs, new = entries(stored), plain(asked)
             old = named(runs, name)
             if not new:
@@ -146,7 +146,7 @@ class Compared:
         if first is None or second is None or first == second or not {first, second} <= set(rows):
             words = "Choose two different rows." if rows else "There is no run to compare yet: press **Run**."
             return [words, None, "", *("" if i % 2 == 0 else None for i in range(len(self.parts.places) - 1))]
-        with told_to_user():
+        with user_errors():
             return compared(*_named_apart(first, second, rows))
 
     def take(
@@ -163,7 +163,7 @@ class Compared:
 
     def export(self, kind: Literal["csv", "json"], stored: Any) -> str:
         """The path of a file with all rows, numbers at full precision."""
-        with told_to_user():
+        with user_errors():
             rows = list(self.rows(stored).values())
             if not rows:
                 raise ResultError("There is no run to export.", "Press Run first.")

@@ -46,8 +46,7 @@ class Comparing:
     """The components of this tab.
 
     Attributes:
-        kept: The visitor's runs as a list of ``{id, name, query}``, in the browser. Whoever lays the page out
-            renders it outside the tabs: in one that was never opened it would not be read, and be lost.
+        kept: The visitor's runs as a list of ``{id, name, query}``, in the browser.
         gone: Says which of them are no longer on the server.
         table: All of them.
         first, second: The rows that are compared.
@@ -80,10 +79,8 @@ class Comparing:
         return [self.verdict, self.pair, *self.places]
 
 
-def build(_: Page) -> Tab:
+def build(page: Page) -> Tab:
     """Table of runs, choice of two, and everything on them; wired by the handlers beside."""
-    example = {"id": "", "name": "Example", "query": ""}
-    kept = gr.BrowserState([example], storage_key="ghostlab-runs", render=False)
     gr.Markdown(_LEGEND, elem_classes="gl-figure-title")
     gone = gr.Markdown(visible=False, elem_id="gone")
     table = gr.Dataframe(
@@ -104,7 +101,7 @@ def build(_: Page) -> Tab:
     explain.what_is_this("generated")
     places = [settings, said, gr.HTML(elem_id="compare-texts"), *_places()]
     ready = gr.DownloadButton("File", visible="hidden", elem_id="compare-ready")
-    parts = Comparing(kept, gone, table, first, second, verdict, pair, places, *managing, ready)
+    parts = Comparing(page.runs, gone, table, first, second, verdict, pair, places, *managing, ready)
     return Tab(Outputs(), parts=parts)
 
 

@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import Page, Tab, on
 from ghostlab.ui.service.probe_jobs import queue_probe
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs.view import Tab
 
 SWEPT: dict[Part, tuple[float, ...]] = {
     "whole": (0.25, 0.5, 0.75, 1.25),
@@ -50,78 +48,44 @@ def at_once(service: Service, shown: str, job: str) -> bool:
     return result is not None and bool(result.operators) and (going is None or going.finished)
 
 
-def bind(
-    service: Service,
-    shown: Component,
-    tabs: Mapping[str, Tab],
-    started: Callable[[str], dict[Any, Any]],
-    outputs: list[Component],
-    *,
-    job: Component,
-    next_rank: Component,
-    **quiet: Any,
-) -> list[Any]:
-    """Wire the buttons of the Operator and the Spectrum tab; returns the events that queue a job.
-
-    Args:
-        service: Queues the jobs.
-        shown: Holds the id of the shown result.
-        tabs: All tabs.
-        started: What a page is sent once a job is queued.
-        outputs: Components of that.
-        job: Holds the id of the watched job.
-        next_rank: The sidebar's rank.
-        quiet: Settings of an event that shows no progress.
-    """
+def bind(page: Page, tabs: Mapping[str, Tab]) -> None:
+    """Wire the buttons of the Operator and the Spectrum tab."""
+    service = page.service
     switches: Mapping[str, Any] = tabs["Operator"].controls
     ranks: Mapping[str, Any] = tabs["Spectrum & rank"].controls
 
-    def submit(
-        request: gr.Request, shown_id: str, label: str | None, asked: list[Alteration]
-    ) -> dict[Any, Any]:
-        with told_to_user():
-            return started(queue_probe(service, shown_id, label, asked, owner=request.session_hash or ""))
-
-    def one(request: gr.Request, shown_id: str, label: str | None, *how: Any) -> dict[Any, Any]:
+    def one(owner: str, shown: str, label: str | None, *how: Any) -> str:
         part, alpha, rank = how
-        return submit(request, shown_id, label, [Alteration(part, float(alpha), int(rank))])
+        return queue_probe(service, shown, label, [Alteration(part, float(alpha), int(rank))], owner=owner)
 
-    def parts(request: gr.Request, shown_id: str, label: str | None) -> dict[Any, Any]:
-        return submit(request, shown_id, label, swept_parts())
+    def parts(owner: str, shown: str, label: str | None) -> str:
+        return queue_probe(service, shown, label, swept_parts(), owner=owner)
 
-    def rank_one(
-        request: gr.Request, shown_id: str, label: str | None, factor: Factor, rank: float
-    ) -> dict[Any, Any]:
-        return submit(request, shown_id, label, [Alteration(rank=int(rank), factor=factor)])
+    def rank_one(owner: str, shown: str, label: str | None, factor: Factor, rank: float) -> str:
+        return queue_probe(service, shown, label, [Alteration(rank=int(rank), factor=factor)], owner=owner)
 
-    def rank_many(request: gr.Request, shown_id: str, label: str | None) -> dict[Any, Any]:
-        with told_to_user():
-            width = service.result(shown_id).model.hidden_size
-        return submit(request, shown_id, label, swept_ranks(width))
+    def rank_many(owner: str, shown: str, label: str | None) -> str:
+        width = service.result(shown).model.hidden_size
+        return queue_probe(service, shown, label, swept_ranks(width), owner=owner)
 
-    def let_go(request: gr.Request, shown_id: str, job_id: str, *asked: Any) -> dict[Any, Any]:
-        if not at_once(service, shown_id, job_id):
-            return {job: gr.skip()}
-        return rank_one(request, shown_id, *asked)
+    def let_go(owner: str, shown: str, job: str, *asked: Any) -> str:
+        return rank_one(owner, shown, *asked) if at_once(service, shown, job) else ""
 
-    def use(shown_id: str, rank: float) -> int | None:
-        with told_to_user():
-            width = service.result(shown_id).model.hidden_size
+    def use(shown: str, rank: float) -> int | None:
+        width = service.result(shown).model.hidden_size
         chosen = None if rank >= width else int(rank)
         gr.Info(f"Rank of every operator: {chosen or 'full'}. Press Run.", title="Chosen", duration=5)
         return chosen
 
-    ranks["use"].click(use, [shown, ranks["rank"]], next_rank, **quiet)
-    slid = [shown, job, *(ranks[name] for name in ("recovery", "factor", "rank"))]
+    def click(button: str, owner: Mapping[str, Any], queue: Callable[..., str], *names: str) -> None:
+        page.on_start(
+            owner[button].click, queue, [page.shown, *(owner[name] for name in ("recovery", *names))]
+        )
 
-    def click(button: str, owner: Mapping[str, Component], work: Callable[..., Any], *names: str) -> Any:
-        inputs = [shown, *(owner[name] for name in ("recovery", *names))]
-        return owner[button].click(work, inputs, outputs, **quiet)
-
-    return [
-        click("start", switches, one, "part", "alpha", "rank"),
-        click("start_sweep", switches, parts),
-        click("start", ranks, rank_one, "factor", "rank"),
-        click("start_sweep", ranks, rank_many),
-        ranks["rank"].release(let_go, slid, outputs, **quiet),
-    ]
+    on(ranks["use"].click, use, [page.shown, ranks["rank"]], page.controls["rank"])
+    click("start", switches, one, "part", "alpha", "rank")
+    click("start_sweep", switches, parts)
+    click("start", ranks, rank_one, "factor", "rank")
+    click("start_sweep", ranks, rank_many)
+    slid = [page.shown, page.job, *(ranks[name] for name in ("recovery", "factor", "rank"))]
+    page.on_start(ranks["rank"].release, let_go, slid)

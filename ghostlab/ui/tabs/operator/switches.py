@@ -15,7 +15,8 @@ from ghostlab.plots.figures import probes as figures
 from ghostlab.results.probe import Probe
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, present, shell
+from ghostlab.ui import explain, present
+from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.view import Outputs, Tab
 
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
@@ -52,7 +53,7 @@ def build() -> Tab:
         start = gr.Button("Put it into the model", variant="primary", elem_id="probe", min_width=140)
         sweep = gr.Button("Try all parts and strengths", elem_id="probe-sweep", min_width=140)
         stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="probe-stop", min_width=90)
-    going = shell.near("probe")
+    going = job_progress("probe")
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id="probe-words")
     plot = gr.Plot(show_label=False, label="Strength", container=False, elem_id="probe-strengths")
     table = gr.Dataframe(
@@ -81,7 +82,7 @@ def build() -> Tab:
     return Tab(
         Outputs([rank], _whole_rank),
         Outputs([words, plot, table, texts], render),
-        controls,
+        controls=controls,
     )
 
 

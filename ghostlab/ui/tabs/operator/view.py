@@ -106,4 +106,4 @@ def build(page: Page) -> Tab:
         [*drawn.components, *tried.figures.components],
         lambda result: [*drawn.render(result), *tried.figures.render(result)],
     )
-    return Tab(figures, tried.words, {"recovery": drawn.components[0], **tried.controls})
+    return Tab(figures, tried.words, controls={"recovery": drawn.components[0], **tried.controls})

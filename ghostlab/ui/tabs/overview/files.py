@@ -14,7 +14,7 @@ from ghostlab.config import RunConfig
 from ghostlab.report import bundle
 from ghostlab.results.run import OPERATOR_FILE
 from ghostlab.ui.address import LONGEST, of
-from ghostlab.ui.complaints import told_to_user
+from ghostlab.ui.page import user_errors
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs.overview.share import Share, without_operators
@@ -97,7 +97,7 @@ class Sharing:
 
     def make(self, name: str, shown: str) -> str:
         """The path of a file of the shown result, made now."""
-        with told_to_user():
+        with user_errors():
             result = self.service.result(shown)
 
             def write(folder: Path) -> Path:

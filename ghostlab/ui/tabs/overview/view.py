@@ -75,7 +75,7 @@ def build(_: Page) -> Tab:
     words = Outputs(
         [taken.command, taken.stock], lambda result: [result.config.to_command(), share.as_stock(result)]
     )
-    return Tab(Outputs(figures, render), words, controls, taken)
+    return Tab(Outputs(figures, render), words, controls=controls, parts=taken)
 
 
 def headline(result: RunResult) -> str:

@@ -1,0 +1,265 @@
+"""What all parts of the page share: how events are wired, how errors are shown, how a job is started."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from ghostlab.errors import GhostlabError
+from ghostlab.jobs.record import JobView
+from ghostlab.results.run import RunResult
+from ghostlab.ui import present
+from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service.service import Finding, Service
+
+Update = dict[Any, Any]
+"""Component -> new value; what is left out stays as it is."""
+QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
+FOLD_ON_PHONE = """() => {
+  if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();
+}"""
+STATIC = Path(__file__).with_name("static")
+_LOG = logging.getLogger(__name__)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Show our own errors as they are; log any other with an id and show only that. Also a decorator."""
+    try:
+        yield
+    except gr.Error:
+        raise
+    except GhostlabError as error:
+        raise gr.Error(str(error), title="This cannot run", duration=20, print_exception=False) from error
+    except Exception as error:
+        code = secrets.token_hex(3)
+        _LOG.exception("an event failed; id %s", code)
+        raise gr.Error(f"Internal error (id {code}).", print_exception=False) from error
+
+
+def on(
+    triggers: Any,
+    handler: Callable[..., Any] | None,
+    inputs: Any = None,
+    outputs: Any = None,
+    **options: Any,
+) -> Any:
+    """Wire a handler, or a script alone; returns the event, for ``success``.
+
+    Its errors reach the visitor as sentences (:func:`user_errors`), nothing covers the outputs meanwhile, and
+    the API page does not list it.
+
+    Args:
+        triggers: One event, such as ``button.click``, or several.
+        options: What differs from :data:`QUIET`.
+    """
+    events = list(triggers) if isinstance(triggers, (list, tuple)) else [triggers]
+    safe = None if handler is None else _safe(handler)
+    return gr.on(events, safe, inputs, outputs, **{**QUIET, **options})
+
+
+def _safe(handler: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(handler):
+
+        @wraps(handler)
+        async def stream(*values: Any) -> Any:
+            with user_errors():
+                async for update in handler(*values):
+                    yield update
+
+        return stream
+    if inspect.isgeneratorfunction(handler):
+
+        @wraps(handler)
+        def steps(*values: Any) -> Iterator[Any]:
+            with user_errors():
+                yield from handler(*values)
+
+        return steps
+    return user_errors()(handler)
+
+
+def job_progress(name: str, *, phone: bool = False) -> gr.HTML:
+    """A second place that tells how the followed job goes, beside the buttons that start it.
+
+    Args:
+        name: Prefix of its id.
+        phone: Whether it is only needed on a phone, where the place on top is out of sight.
+    """
+    kinds = ["gl-near", "gl-near-phone"] if phone else ["gl-near"]
+    return gr.HTML(elem_id=f"{name}-progress", elem_classes=kinds)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Components and the function that gives their values, in the same order."""
+
+    components: Sequence[Component] = ()
+    render: Callable[..., list[Any]] = field(default=lambda *_: [])
+
+
+@dataclass(frozen=True)
+class Tab:
+    """What of a tab changes with the shown result; the rest a tab wires itself when it is built.
+
+    Attributes:
+        figures: What depends on the measured figures alone: sent once per run.
+        words: What may change when only the generated text does.
+        live: What changes while the job computes; rendered from the result and the view of its job.
+    """
+
+    figures: Outputs = field(default_factory=Outputs)
+    words: Outputs = field(default_factory=Outputs)
+    live: Outputs = field(default_factory=Outputs)
+    controls: Mapping[str, Any] = field(default_factory=dict)
+    parts: Any = None
+
+
+@dataclass(frozen=True)
+class JobButtons:
+    """The buttons that start a job, the one that stops it, and the place that tells how it goes."""
+
+    starts: Sequence[gr.Button]
+    stop: gr.Button
+    progress: gr.HTML | None = None
+
+
+class Page:
+    """The page while it is built: its parts put into it what they have, and take what they need.
+
+    To be made inside ``gr.Blocks``; events that need the whole page are wired at its end, by :meth:`bind`.
+
+    Attributes:
+        demo: Its ``load`` fires when a visitor opens the page.
+        tab: The tab that is being built.
+        controls: The sidebar's controls, by the setting that they hold; their values together are what
+            :func:`ghostlab.ui.sidebar.sidebar.read` makes a configuration of.
+        job: Id of the job that is followed.
+        shown: Id of the job whose result is shown; empty for the example.
+        drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
+        query: The query of the page's address while a job is followed.
+        source: Which run is shown, for people.
+        status: How the followed job goes.
+        queue, jobs: The list of the page's jobs, for people and as the browser keeps it.
+        runs: The runs of the Compare tab, as the browser keeps them. What the browser keeps lies outside the
+            tabs: in one that was never opened it would not be read, and be lost.
+        run: The button that starts a run.
+        found: Kind of job -> component that gets the id of a job that found an atlas or scores.
+        open_file: Takes a file of the visitor's: settings or a result.
+        buttons: Those that start and stop jobs.
+        files: Where files are made for a download.
+    """
+
+    def __init__(self, demo: gr.Blocks, service: Service) -> None:
+        self.demo, self.service = demo, service
+        self.tab: Any = None
+        self.controls: dict[str, Component] = {}
+        self.job, self.shown, self.drawn, self.query = (
+            gr.Textbox("", visible=False, label=label)
+            for label in ("Job", "Shown run", "Drawn run", "Address")
+        )
+        self.source = gr.HTML(
+            '<div class="gl-source">Loading the example\N{HORIZONTAL ELLIPSIS}</div>',
+            elem_id="source",
+            render=False,
+        )
+        self.status = gr.HTML(elem_id="status", render=False)
+        clicks = (STATIC / "queue.js").read_text(encoding="utf-8")
+        self.queue = gr.HTML(elem_id="agenda", js_on_load=clicks, render=False)
+        self.jobs = gr.BrowserState([], storage_key="ghostlab-agenda")
+        example = {"id": "", "name": "Example", "query": ""}
+        self.runs = gr.BrowserState([example], storage_key="ghostlab-runs")
+        self.run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2, render=False)
+        self.found: dict[str, Component] = {}
+        self.open_file: gr.UploadButton | None = None
+        self.buttons: list[JobButtons] = []
+        self.files = Outbox()
+        self._starting: list[tuple[Any, Callable[..., str], Sequence[Component]]] = []
+
+    def result(self, shown: str) -> RunResult:
+        """The shown result, given the value of :attr:`shown`.
+
+        Raises:
+            gr.Error: If it is no longer here.
+        """
+        with user_errors():
+            return self.service.result(shown)
+
+    @property
+    def hub(self) -> bool:
+        """Whether this host reads from the hub."""
+        return self.service.settings.limits.hub_models
+
+    # -- jobs --------------------------------------------------------------------------------------------
+
+    def on_start(self, event: Any, queue: Callable[..., str], inputs: Sequence[Component]) -> None:
+        """Wire an event that starts a job.
+
+        Args:
+            event: Such as ``button.click``.
+            queue: Given who asks and the values of ``inputs``; returns the job's id, or nothing to leave
+                the page as it is.
+        """
+        self._starting.append((event, queue, inputs))
+
+    def bind(self) -> None:
+        """Wire what was given to :meth:`on_start`, and the Stop buttons."""
+
+        def press(queue: Callable[..., str]) -> Callable[..., Update]:
+            def start(request: gr.Request, *values: Any) -> Update:
+                job = queue(request.session_hash or "", *values)
+                return self.started(job) if job else {self.job: gr.skip()}
+
+            return start
+
+        for event, queue, inputs in self._starting:
+            started = on(event, press(queue), list(inputs), self.starts)
+            started.success(None, None, None, js=FOLD_ON_PHONE)
+        for buttons in self.buttons:
+            on(buttons.stop.click, self.service.jobs.cancel, self.job, queue=False)
+
+    @property
+    def starts(self) -> list[Component]:
+        """What changes when a job is started: values of :meth:`started`."""
+        return [self.job, *self.tells, *self.pressed]
+
+    @property
+    def tells(self) -> list[Component]:
+        """Where it is told how the followed job goes."""
+        return [self.status, *(b.progress for b in self.buttons if b.progress is not None)]
+
+    @property
+    def pressed(self) -> list[Component]:
+        """The buttons that start and stop jobs."""
+        return [self.run, *(b for buttons in self.buttons for b in (*buttons.starts, buttons.stop))]
+
+    def started(self, job: str) -> Update:
+        """What the page is sent once a job is queued: it follows that one."""
+        view = self.service.jobs.view(job)
+        return {self.job: job, **self.progress(view), **self.busy(True)}
+
+    def progress(self, view: JobView[Finding] | None) -> Update:
+        """How a job goes: on top of the page, and beside the buttons of the tabs that start one."""
+        first, *others = self.tells
+        return {
+            first: present.progress(view),
+            **dict.fromkeys(others, present.progress(view, again=True)),
+        }
+
+    def busy(self, busy: bool) -> Update:
+        """Which buttons can be pressed while the page has a job under way, and while it has none."""
+        update: Update = {self.run: gr.Button("Queue" if busy else "Run")}
+        for buttons in self.buttons:
+            update |= {start: gr.Button(interactive=not busy) for start in buttons.starts}
+            update[buttons.stop] = gr.Button(interactive=busy)
+        return update
