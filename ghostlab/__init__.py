@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ghostlab.errors import GhostlabError
     from ghostlab.evaluation.perplexity import perplexity
     from ghostlab.evaluation.zeroshot import evaluate
-    from ghostlab.export.folder import save, save_stock
+    from ghostlab.export.folder import load_recovered, save, save_stock
     from ghostlab.lab.lab import Lab, run
     from ghostlab.model.load import load_model
     from ghostlab.progress import CancelToken, Progress
     from ghostlab.pruning import select
-    from ghostlab.recovery import apply, fit, load_recovered
+    from ghostlab.recovery import apply, fit
     from ghostlab.results.atlas import Atlas
     from ghostlab.results.compare import compare
     from ghostlab.results.probe import Alteration
@@ -52,7 +52,7 @@ _HOMES = {
     "evaluate": "evaluation.zeroshot",
     "fit": "recovery",
     "load_model": "model.load",
-    "load_recovered": "recovery",
+    "load_recovered": "export.folder",
     "load_text": "text.corpora",
     "parse_cut": "cut",
     "perplexity": "evaluation.perplexity",

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from ghostlab.errors import UnsupportedModelError
 from ghostlab.model.decoder import Decoder
+from ghostlab.model.model import Model
 from ghostlab.model.projections import find_projections
+from ghostlab.model.replacement import AffineMap
 from ghostlab.model.surgery import trim_config
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-    from ghostlab.model.model import Model
-    from ghostlab.model.replacement import AffineMap
 
 _SWITCHES = ("mlp_bias", "use_bias", "bias", "attention_bias")
 """Fields of a config that give projections a bias."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import yaml
 from transformers import CONFIG_MAPPING
 
 from ghostlab.errors import ConfigError
-from ghostlab.export.checkpoint import whole_folder
+from ghostlab.export.folder import whole_folder
 from ghostlab.model.catalog import EMBEDDED, EMBEDDED_ORIGIN
 from ghostlab.model.surgery import per_block_lists
 from ghostlab.results.run import RunResult
@@ -16,33 +18,33 @@ RECIPE = "mergekit.yaml"
 
 
 def recipe(result: RunResult) -> str:
-    """The recipe as YAML; ``mergekit-yaml`` makes the pruned checkpoint of it.
+    """The recipe as YAML; ``mergekit-yaml`` makes the pruned checkpoint from it.
 
     Raises:
         ConfigError: If the model is a ``.gguf`` file, which mergekit does not read.
     """
-    source, note = result.config.model, ""
+    source = result.config.model
+    comments = [f"{result.model.name}: {result.cut.description}"]
     if source == EMBEDDED:
-        source, note = EMBEDDED_ORIGIN, "# The run used 4-bit weights of this model, dequantised.\n"
+        source = EMBEDDED_ORIGIN
+        comments.insert(0, "The run used 4-bit weights of this model, dequantised.")
     elif source.endswith(".gguf"):
         raise ConfigError(
             f"mergekit does not read '{source}'.", "Export the pruned model as stock instead: --stock."
         )
-    if warned := caution(result):
-        note += f"# {warned}\n"
-    lines = [f"# {result.model.name}: {result.cut.description}", "slices:"]
+    if warning := caution(result):
+        comments.insert(-1, warning)
     if result.config.revision:
         source += f"@{result.config.revision}"
-    for low, high in result.cut.keep_ranges:
-        lines += [
-            "  - sources:",
-            f"      - model: {_quoted(source)}",
-            f"        layer_range: [{low}, {high}]",
-        ]
-    lines += ["merge_method: passthrough"]
+    slices = [{"sources": [{"model": source, "layer_range": [*kept]}]} for kept in result.cut.keep_ranges]
+    content: dict[str, Any] = {"slices": slices, "merge_method": "passthrough"}
     if result.config.dtype != "auto":
-        lines += [f"dtype: {result.config.dtype}"]
-    return note + "\n".join(lines) + "\n"
+        content["dtype"] = result.config.dtype
+    # names come from a result.json, which anybody may have written: none may end its comment
+    lines = ("".join(filter(str.isprintable, " ".join(comment.split()))) for comment in comments)
+    head = "".join(f"# {line}\n" for line in lines)
+    body: str = yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+    return head + body
 
 
 def caution(result: RunResult) -> str:
@@ -53,9 +55,9 @@ def caution(result: RunResult) -> str:
     if not lists:
         return ""
     return (
-        f"mergekit may leave {' and '.join(lists)} in config.json as long as the uncut model's; what it "
-        "makes then does not load, or runs layers as the wrong kind. Take the entries of dropped layers out, "
-        "or export with --stock instead."
+        f"mergekit may leave {' and '.join(lists)} in config.json as long as in the full model; the result "
+        "then does not load, or runs layers as the wrong kind. Remove the entries of dropped layers, or "
+        "export with --stock instead."
     )
 
 
@@ -70,8 +72,3 @@ def write_recipe(result: RunResult, folder: str | Path) -> Path:
     with whole_folder(folder) as partial:
         (partial / RECIPE).write_text(text, encoding="utf-8")
     return Path(folder)
-
-
-def _quoted(text: str) -> str:
-    """A YAML string in single quotes."""
-    return "'" + text.replace("'", "''") + "'"

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedModel
 
 from ghostlab.errors import UnsupportedModelError
 from ghostlab.model.decoder import Decoder
+from ghostlab.model.model import Model
 from ghostlab.model.projections import NORMED, find_projections
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-    from ghostlab.model.model import Model
-    from ghostlab.model.replacement import AffineMap
+from ghostlab.model.replacement import AffineMap
 
 _NORMS = ("post_attention_layernorm", "post_feedforward_layernorm")
 """Norms of what a layer adds, in the families that have such."""

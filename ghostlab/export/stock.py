@@ -12,20 +12,15 @@ therefore has a place in the weights only
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from transformers import PreTrainedModel
 
+from ghostlab.cut import Block
 from ghostlab.errors import StockError
 from ghostlab.export.absorb import bias_reason, embedding_scale, embeddings_reason, into_bias, into_embeddings
 from ghostlab.export.rescale import factor_of, noticed, rescale, rescale_reason
-from ghostlab.model.replacement import AffineMap
+from ghostlab.model.model import Model
+from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.model.surgery import place_of, without_maps
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-    from ghostlab.cut import Block
-    from ghostlab.model.model import Model
-    from ghostlab.model.replacement import Replacement
 
 FIRST = (
     "The first token of a sequence gets an offset of its own, and no weight of a layer knows which token is "

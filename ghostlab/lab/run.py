@@ -14,7 +14,7 @@ from ghostlab.cut import Block, Cut, parse_cut
 from ghostlab.errors import ResultError
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.writer import Sampling
-from ghostlab.export.folder import MANIFEST, unpack
+from ghostlab.export.folder import MANIFEST, load_recovered, unpack
 from ghostlab.lab.records import selection_info
 from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
@@ -22,7 +22,7 @@ from ghostlab.model.replacement import Replacement
 from ghostlab.progress import Progress
 from ghostlab.pruning.registry import resolve as resolve_criterion
 from ghostlab.pruning.registry import score
-from ghostlab.recovery.fitting import Fit, fit, load_recovered
+from ghostlab.recovery.fitting import Fit, fit
 from ghostlab.recovery.registry import resolve
 from ghostlab.results.generation import Generation, OnGenerations, OnText
 from ghostlab.results.records import RecoveryRun, SelectionInfo

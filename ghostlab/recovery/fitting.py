@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import FitOrder
 from ghostlab.cut import Block, Cut
-from ghostlab.export.restore import restore
-from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import SILENT, Progress
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.registry import find_method, resolve
-from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 
 
@@ -146,14 +142,3 @@ def apply(model: Model, cut: Cut, fit: Fit | None = None) -> Model:
         CutError: If the cut does not fit the model or is not the one that was fitted.
     """
     return model.without(cut, None if fit is None else fit.replacements)
-
-
-def load_recovered(folder: str | Path, *, dtype: str = "auto", settings: Settings | None = None) -> Model:
-    """Load a model that ``Model.save`` wrote; ``dtype`` as for :func:`ghostlab.load_model`.
-
-    Raises:
-        ModelNotFoundError: If it is no model folder.
-        ResultError: If its operators are missing, damaged or do not fit.
-    """
-    model = load_model(str(folder), dtype=dtype, pruned_only=True, settings=settings)
-    return restore(model, Path(folder))

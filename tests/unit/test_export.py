@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 import ghostlab as gl
@@ -110,6 +112,46 @@ def test_a_folder_without_maps_asks_for_no_trust(tmp_path: Path) -> None:
     assert "trust_remote_code" not in (folder / "README.md").read_text()
 
 
+def test_the_files_beside_the_checkpoint_keep_their_format(tmp_path: Path) -> None:
+    """Folders that were saved before must open: whoever changes this raises the schema and reads both."""
+    recovered = tiny_lm().without(gl.parse_cut(CUT), every_form())
+    recovered.note = "a note"
+    folder = recovered.save(tmp_path / "out")
+    manifest = json.loads((folder / "ghostlab.json").read_text(encoding="utf-8"))
+    checksum = manifest.pop("operators_sha256")
+    assert checksum == hashlib.sha256((folder / "operators.safetensors").read_bytes()).hexdigest()
+    assert manifest == {
+        "schema": 2,
+        "name": "tiny llama",
+        "note": "a note",
+        "full_depth": 6,
+        "cut": "0:1,2:4,5:6",
+        "operators": ["0:1", "2:4", "5:6"],
+        "stack": "model",
+        "places": {
+            "0:1": {"host": "model.layers.0", "beside": False, "parts": ["diagonal", "first"]},
+            "2:4": {"host": "model.layers.1", "beside": True, "parts": ["bias", "dense", "first"]},
+            "5:6": {"host": "model.norm", "beside": False, "parts": ["bias", "down", "up"]},
+        },
+    }
+    shapes = {
+        name: list(tensor.shape) for name, tensor in load_file(folder / "operators.safetensors").items()
+    }
+    assert shapes == {
+        "0:1/diagonal": [WIDTH],
+        "0:1/first": [WIDTH],
+        "2:4/bias": [WIDTH],
+        "2:4/dense": [WIDTH, WIDTH],
+        "2:4/first": [WIDTH],
+        "2:4/layer": [],
+        "5:6/bias": [WIDTH],
+        "5:6/down": [WIDTH, 3],
+        "5:6/up": [3, WIDTH],
+    }
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert config["auto_map"] == {"AutoModelForCausalLM": "modeling_ghostlab.GhostForCausalLM"}
+
+
 def test_saving_never_overwrites(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(ResultError, match="not empty"):
@@ -142,5 +184,5 @@ def test_packing_keeps_prefixes_apart() -> None:
 
 @pytest.mark.parametrize("key", ["nonsense", "1:3,4:5/dense", "x:y/dense"])
 def test_unknown_operator_names_are_refused(key: str) -> None:
-    with pytest.raises(ResultError, match="no operator"):
+    with pytest.raises(ResultError, match="not an operator"):
         unpack({key: torch.zeros(2, 2)})

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from huggingface_hub import ModelCard
 from transformers import AutoModelForCausalLM
 
 import ghostlab as gl
 from ghostlab.cli import main
 from ghostlab.errors import ConfigError, ResultError, StockError
+from ghostlab.export import mergekit
 from ghostlab.export.card import model_card
 from ghostlab.export.folder import unpack
 from ghostlab.lab.lab import Lab
@@ -159,6 +161,32 @@ def test_mergekit_users_are_told_of_lists_that_it_leaves_as_they_are(
     for told in (text, capsys.readouterr().out):
         assert (f"mergekit may leave {lists} in config.json" in told) == bool(lists)
         assert ("--stock" in told) == bool(lists)
+
+
+@pytest.mark.parametrize(
+    "broken", ["x\nmerge_method: ties", "x\r- y", "x\u2028y\x85z", "a: 'b' # c\x00", "---\n..."]
+)
+def test_names_with_line_breaks_break_neither_the_recipe_nor_the_card(
+    model: Model, result: RunResult, broken: str
+) -> None:
+    changed = replace(
+        result,
+        config=replace(result.config, model=f"org/{broken}", revision=broken),
+        model=replace(result.model, name=broken),
+        cut=replace(result.cut, description=broken),
+        runs=[replace(result.runs[0], label=broken)],
+    )
+    recipe = yaml.safe_load(mergekit.recipe(changed).replace("\x00", ""))
+    assert set(recipe) == {"slices", "merge_method"}
+    assert recipe["merge_method"] == "passthrough"
+    sources = {source["model"] for part in recipe["slices"] for source in part["sources"]}
+    assert sources == {f"org/{broken}@{broken}"}
+    named = Model(model.hf, model.tokenizer, name=f"org/{broken}", note=broken)
+    for card in (model_card(named), model_card(named, result=changed, run=changed.runs[0])):
+        metadata = ModelCard(card).data.to_dict()
+        assert set(metadata) == {"library_name", "pipeline_tag", "tags"}, "not an id of the hub"
+        headings = [line for line in card.splitlines() if line.startswith("#")]
+        assert len(headings) in (2, 4)
 
 
 def test_labels_that_are_none_are_refused(lab: Lab, result: RunResult, tmp_path: Path) -> None:

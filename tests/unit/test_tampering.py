@@ -105,7 +105,10 @@ def test_parts_that_no_fit_can_have_made_are_noticed(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"cut": "nonsense"}, r"cut 'nonsense' in ghostlab\.json is none: 'nonsense' is not a block"),
+        (
+            {"cut": "nonsense"},
+            r"ghostlab\.json contains an invalid cut 'nonsense': 'nonsense' is not a block",
+        ),
         (
             {"places": {"1:3": {"host": "model.layers.2", "beside": False, "parts": ["bias", "dense"]}}},
             "where they do not belong",
