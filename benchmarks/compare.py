@@ -35,7 +35,7 @@ from ghostlab.model.model import Model
 from ghostlab.pruning.base import CriterionScores, lowest
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.pruning.registry import score as select_scores
-from ghostlab.recovery.registry import METHODS
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.records import Scores
 from ghostlab.results.statistics import resamples
 from ghostlab.text.windows import HELD_OUT_SEED, make_windows
@@ -89,7 +89,7 @@ class Row:
 
 def operators(options: argparse.Namespace) -> None:
     """The table of recoveries."""
-    tabulate("operators", options.cuts, options.recover or [*METHODS, *VARIANTS, *LOW_RANK], options)
+    tabulate("operators", options.cuts, options.recover or [*OPERATORS, *VARIANTS, *LOW_RANK], options)
 
 
 def shorter(options: argparse.Namespace) -> None:

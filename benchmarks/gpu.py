@@ -31,7 +31,7 @@ from ghostlab.calibration.store import Budget
 from ghostlab.evaluation.generate import Sampling, generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.model.model import Model
-from ghostlab.recovery.registry import METHODS
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.text.windows import Windows
 
 RESULTS = Path(__file__).parent / "results" / "gpu.json"
@@ -66,7 +66,7 @@ def figures(model: Model) -> dict[str, Any]:
     found: dict[str, Any] = {}
     moments = calib.moments(cut)[cut.blocks[0]].all()
     found["gram"], found["cross"] = float(moments.gram.norm()), float(moments.cross.norm())
-    fits = {name: gl.fit(calib, cut, name) for name in METHODS}
+    fits = {name: gl.fit(calib, cut, name) for name in OPERATORS}
     for name, fit in fits.items():
         found[f"explained {name}"] = [block.explained_train for block in fit.blocks.values()]
     variants = {name: gl.apply(model, cut, fit) for name, fit in fits.items()}
@@ -101,7 +101,7 @@ def check(device: str, tokenizer: Any) -> dict[str, Any]:
     return {
         "largest_relative_difference": worst,
         "same_greedy_tokens": tokens(reference) == tokens(other),
-        "operators": len(METHODS),
+        "operators": len(OPERATORS),
     }
 
 

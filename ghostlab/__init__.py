@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ghostlab.lab.lab import Lab, run
     from ghostlab.model.load import load_model
     from ghostlab.progress import CancelToken, Progress
-    from ghostlab.pruning import select
-    from ghostlab.recovery import apply, fit
+    from ghostlab.pruning.registry import select
+    from ghostlab.recovery.fitting import apply, fit
     from ghostlab.results.atlas import Atlas
     from ghostlab.results.compare import compare
     from ghostlab.results.probe import Alteration
@@ -46,11 +46,11 @@ _HOMES = {
     "RunResult": "results.run",
     "Settings": "settings",
     "ZeroShot": "results.zeroshot",
-    "apply": "recovery",
+    "apply": "recovery.fitting",
     "calibrate": "calibration.calibrate",
     "compare": "results.compare",
     "evaluate": "evaluation.zeroshot",
-    "fit": "recovery",
+    "fit": "recovery.fitting",
     "load_model": "model.load",
     "load_recovered": "export.folder",
     "load_text": "text.corpora",
@@ -59,7 +59,7 @@ _HOMES = {
     "run": "lab.lab",
     "save": "export.folder",
     "save_stock": "export.folder",
-    "select": "pruning",
+    "select": "pruning.registry",
 }
 
 __all__ = [

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from ghostlab.analysis.symmetry import split
 from ghostlab.calibration.moments import Moments
 from ghostlab.model.replacement import AffineMap
-from ghostlab.recovery.lowrank import Factors
-from ghostlab.recovery.wide import output_directions, singular
+from ghostlab.recovery.lowrank import Factors, reduced_rank, truncated_svd
 from ghostlab.results.probe import Alteration
 
 
@@ -76,23 +74,11 @@ def _reformed(matrix: Tensor, how: Alteration, seen: Moments | None, bias: bool)
         return _Form(dense=part), part
     if how.factor == "reduced_rank":
         assert seen is not None
-        factors = _reduced(part, seen.centred() if bias else seen, how.rank)
+        about = seen.centred() if bias else seen
+        gram, cross = about.gram.to(part.device), about.cross.to(part.device)
+        factors = reduced_rank(part, 2 * cross - gram @ part, how.rank, quick=True)
     else:
-        factors = _truncated(part, how.rank)
+        factors = truncated_svd(part, how.rank, quick=True)
     kept = factors[0] @ factors[1]
     cheap = 2 * how.rank < len(matrix)  # from there on factors are more numbers than the matrix itself
     return (_Form(factors=factors) if cheap else _Form(dense=kept)), kept
-
-
-def _truncated(matrix: Tensor, rank: int) -> Factors:
-    """The rank-r matrix nearest to M; both factors of the same scale."""
-    left, values, right = singular(matrix, rank)
-    root = values[:rank].sqrt()
-    return left[:, :rank] * root, root[:, None] * right[:rank]
-
-
-def _reduced(matrix: Tensor, seen: Moments, rank: int) -> Factors:
-    """M V V' with the r output directions that lower the error on the fitted tokens most."""
-    gram, cross = seen.gram.to(matrix.device), seen.cross.to(matrix.device)
-    directions = output_directions(matrix, 2 * cross - gram @ matrix, rank)[:, :rank]
-    return matrix @ directions, torch.clone(directions.T)

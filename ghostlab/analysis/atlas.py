@@ -15,13 +15,12 @@ from torch import Tensor
 
 from ghostlab.analysis.band import Census, StripPair, strips, take_census
 from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.solve import RELATIVE_RIDGES, RidgePath
+from ghostlab.calibration.solve import RELATIVE_RIDGES, RidgePath, in_eigenbasis
 from ghostlab.cut import Block
 from ghostlab.errors import CutError
 from ghostlab.model.replacement import AffineMap
 from ghostlab.progress import SILENT, Progress
-from ghostlab.pruning.split_fit import recovered_kl
-from ghostlab.recovery.symmetric import in_eigenbasis
+from ghostlab.pruning.affine_fit import recovered_kl
 from ghostlab.results.atlas import AtlasBlock
 
 KL_WINDOWS = 4

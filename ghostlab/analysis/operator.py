@@ -7,14 +7,13 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from ghostlab.analysis.directions import top_directions
-from ghostlab.analysis.plane import state_plane
 from ghostlab.analysis.spectrum import cumulative_energy, reduced_rank_curve, svd_curve
 from ghostlab.analysis.symmetry import split, symmetry_split
-from ghostlab.analysis.tokens import TokenSample
+from ghostlab.analysis.tokens import TokenSample, state_plane
 from ghostlab.calibration.moments import Moments
 from ghostlab.cut import Block
 from ghostlab.model.replacement import AffineMap
-from ghostlab.recovery.wide import LEADING, WIDE, is_wide
+from ghostlab.recovery.lowrank import LEADING, WIDE, is_wide
 from ghostlab.results.records import OperatorReport
 
 MAP_SIZE = 64

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
-from ghostlab.recovery.wide import LEADING, output_directions, singular
+from ghostlab.recovery.lowrank import LEADING, output_directions, singular
 from ghostlab.results.records import RankCurve
 
 MOST_POINTS = 48

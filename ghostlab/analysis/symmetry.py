@@ -10,7 +10,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
-from ghostlab.recovery.symmetric import best_symmetric
+from ghostlab.calibration.solve import best_bias, best_symmetric
 from ghostlab.results.records import SymmetrySplit
 
 
@@ -34,7 +34,7 @@ def symmetry_split(
     symmetric, antisymmetric = split(matrix)
     seen = train if bias is None else train.centred()
     rival = best_symmetric(seen.gram, seen.cross, ridge)
-    rival_bias = None if bias is None else (train.change - train.x @ rival) / train.count
+    rival_bias = None if bias is None else best_bias(train, rival)
     own_error = held_out.residual(matrix, bias)
     rival_error = held_out.residual(rival, rival_bias)
     norm = float(matrix.square().sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -129,6 +130,36 @@ def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
     return least
 
 
+class AffineFit(NamedTuple):
+    """x -> x M + b in float64, its bias (if there is one) and its ridge."""
+
+    matrix: Tensor
+    bias: Tensor | None
+    ridge: Ridge
+
+
+def fit_affine(
+    folds: Sequence[Moments], setting: str = "auto", *, bias: bool, validations: int | None = None
+) -> AffineFit:
+    """Ridge least squares of D on X; the bias is not penalised.
+
+    Args:
+        folds: Moments per fold of documents.
+        setting, validations: As :func:`choose_ridge` takes them.
+        bias: Whether there is a b; M is then fitted to centred moments.
+    """
+    whole = total(folds)
+    ridge = choose_ridge(setting, folds, centre=bias, validations=validations)
+    seen = whole.centred() if bias else whole
+    matrix = solve(seen.gram, seen.cross, ridge.added)
+    return AffineFit(matrix, best_bias(whole, matrix) if bias else None, ridge)
+
+
+def best_bias(seen: Moments, matrix: Tensor) -> Tensor:
+    """The b of least error beside M: mean(D) - mean(X) M, [K]."""
+    return (seen.change - seen.x @ matrix) / seen.count
+
+
 class RidgePath:
     """Every candidate ridge at once, from one eigendecomposition G = V diag(g) V' that any R can use.
 
@@ -196,3 +227,36 @@ def _about_training_mean(train: Moments, test: Moments, *, centre: bool) -> tupl
         return train, test
     x, change = train.x / train.count, train.change / train.count
     return train.about(x, change), test.about(x, change)
+
+
+def best_symmetric(gram: Tensor, cross: Tensor, ridge: float = 0.0) -> Tensor:
+    """The best symmetric map: argmin ||X M - D||^2 + ridge ||M||^2 over M = M'.
+
+    It solves the Lyapunov equation H M + M H = R + R' with H = G + ridge I. In the eigenbasis of G that
+    decouples to M_ij = (R + R')_ij / (h_i + h_j). Directions without tokens get 0.
+    """
+    values, vectors = torch.linalg.eigh(gram)
+    right = vectors.T @ (cross + cross.T) @ vectors
+    best: Tensor = vectors @ in_eigenbasis(values, right, ridge) @ vectors.T
+    return best
+
+
+def symmetric_errors(train: Moments, test: Moments) -> Tensor:
+    """||X M(l) - D||^2 on ``test`` for every candidate ridge, M(l) the best symmetric on ``train``."""
+    values, vectors = torch.linalg.eigh(train.gram)
+    right = vectors.T @ (train.cross + train.cross.T) @ vectors
+    cross, gram = vectors.T @ test.cross @ vectors, vectors.T @ test.gram @ vectors
+    scale = float(train.gram.trace()) / train.width
+    found = []
+    for ridge in RELATIVE_RIDGES:
+        inner = in_eigenbasis(values, right, ridge * scale)
+        found.append(test.total + ((gram @ inner - 2 * cross) * inner).sum())
+    return torch.stack(found)
+
+
+def in_eigenbasis(values: Tensor, right: Tensor, ridge: float) -> Tensor:
+    """The best symmetric M as V'MV, from the eigenvalues of G = V diag(values) V' and right = V'(R + R')V."""
+    values = values.clamp(min=0) + ridge
+    sums = values[:, None] + values[None, :]
+    floor = float(values.max()) * len(values) * torch.finfo(values.dtype).eps
+    return torch.where(sums > 2 * floor, right / sums, torch.zeros_like(right))

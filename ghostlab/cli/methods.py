@@ -9,12 +9,12 @@ from ghostlab.cli.show import print_table
 
 def methods_command() -> None:
     """List the operators for --recover, the criteria for --select and the texts for --text."""
-    from ghostlab.pruning import CRITERIA
-    from ghostlab.recovery import METHODS
+    from ghostlab.pruning.registry import CRITERIA
+    from ghostlab.recovery.registry import OPERATORS
     from ghostlab.text.corpora import CORPORA
     from ghostlab.text.presets import PRESETS
 
-    operators = [[m.name, m.adds, ", ".join(m.options), m.summary] for m in METHODS.values()]
+    operators = [[m.name, m.adds, ", ".join(m.options), m.summary] for m in OPERATORS.values()]
     print_table(["--recover", "adds", "options", "what it does"], operators)
     typer.echo("")
     criteria = [[c.name, c.unit, ", ".join(c.options), c.summary] for c in CRITERIA.values()]

@@ -1,21 +1,45 @@
-"""What every selection criterion is: scores for all blocks or layers, and a choice that follows from them."""
+"""What every selection criterion is: scores for all blocks or layers, and a choice that follows from them.
+
+This module and the files of the criteria load no torch: a criterion imports what it computes with inside its
+``score``, so that all of them can be listed at once.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from ghostlab.calibration.similarity import CONVENTIONS, Convention
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError, NumericsError
+from ghostlab.progress import Progress
 from ghostlab.spec import Option, check_options
 
 if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+    from ghostlab.calibration import calibrate
 
+__all__ = [
+    "Block",
+    "Calibration",
+    "Criterion",
+    "CriterionScores",
+    "Cut",
+    "Option",
+    "Options",
+    "Progress",
+    "check_finite",
+    "check_spared",
+    "layers",
+    "lowest",
+    "score_blocks",
+    "score_layers",
+    "starts",
+    "windows_option",
+]
+
+Calibration: TypeAlias = "calibrate.Calibration"
+"""The class, for annotations; its module loads torch."""
 Options = Mapping[str, str]
 """Every option of a criterion with its value, defaults filled in."""
 
@@ -51,7 +75,7 @@ class Criterion:
         cost: Rough cost on ``w`` windows of a model of L layers, in passes over them.
         source: Where it comes from.
         score: Called with calibration, count, options and progress.
-        options: What can be asked of it, by name.
+        options: Its options by name.
     """
 
     name: str
@@ -75,30 +99,9 @@ class Criterion:
         return {name: given.get(name, option.default) for name, option in self.options.items()}
 
 
-def convention_option(default: Convention) -> Option:
-    """Which tokens a similarity is averaged over."""
-    return Option(
-        "tokens that are compared: each, the last of each window, or all as one", CONVENTIONS, default
-    )
-
-
-def convention_of(options: Options) -> Convention:
-    """The value of a :func:`convention_option`."""
-    return cast("Convention", options["convention"])
-
-
 def windows_option(default: int) -> Option:
     """How much calibration text an expensive criterion reads."""
     return Option("calibration windows that are read, spread evenly", default=str(default), least=1)
-
-
-def in_words(convention: Convention, what: str) -> str:
-    """How a similarity called ``what`` was averaged."""
-    return {
-        "token": f"{what} per token, averaged over tokens",
-        "last": f"{what} of the last token of each window, averaged over windows",
-        "flat": f"one {what} of the states of all tokens taken together",
-    }[convention]
 
 
 def score_layers(

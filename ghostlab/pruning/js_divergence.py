@@ -1,22 +1,23 @@
 """Jensen-Shannon divergence: the layers whose removal changes the next-token distributions the least."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import torch
-
-from ghostlab.model.likelihood import js_sums
-from ghostlab.pruning.ablation import predicted, steps
-from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers, windows_option
-
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+from ghostlab.pruning.base import (
+    Calibration,
+    Criterion,
+    CriterionScores,
+    Options,
+    Progress,
+    score_layers,
+    windows_option,
+)
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Mean JS(p || p without layer l) over predicted tokens, in nats, for every l."""
+    import torch
+
+    from ghostlab.model.likelihood import js_sums
+    from ghostlab.pruning.ablation import predicted, steps
+
     windows, depth = int(options["windows"]), calib.model.depth
     sums = torch.zeros(depth, dtype=torch.float64)
     for batch, step in steps(calib, windows, progress):

@@ -1,21 +1,23 @@
 """Perplexity, one-shot: the layers that are missed least when each is dropped alone."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
-from ghostlab.model.likelihood import token_nll
-from ghostlab.pruning.ablation import predicted, steps
-from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers, windows_option
-
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+from ghostlab.pruning.base import (
+    Calibration,
+    Criterion,
+    CriterionScores,
+    Options,
+    Progress,
+    score_layers,
+    windows_option,
+)
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Perplexity of calibration text without layer l, for every l, first and last included."""
+    from ghostlab.model.likelihood import token_nll
+    from ghostlab.pruning.ablation import predicted, steps
+
     windows = int(options["windows"])
     sums = [0.0] * calib.model.depth
     for batch, step in steps(calib, windows, progress):

@@ -1,21 +1,20 @@
 """Random layers: what any other criterion has to beat."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import torch
-
-from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers
-from ghostlab.spec import Option
-
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+from ghostlab.pruning.base import (
+    Calibration,
+    Criterion,
+    CriterionScores,
+    Option,
+    Options,
+    Progress,
+    score_layers,
+)
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """One uniform number per layer, the same for the same seed."""
+    import torch
+
     generator = torch.Generator().manual_seed(int(options["seed"]))
     values = torch.rand(calib.model.depth, generator=generator, dtype=torch.float64).tolist()
     return score_layers(values, count, f"uniform numbers from seed {options['seed']}")

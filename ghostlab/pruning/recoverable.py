@@ -1,20 +1,21 @@
 """Recoverable: the block that a linear map replaces best, whatever dropping it plainly would do."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ghostlab.cut import Block
-from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_blocks, starts
-from ghostlab.pruning.split_fit import errors_left
-
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+from ghostlab.pruning.base import (
+    Block,
+    Calibration,
+    Criterion,
+    CriterionScores,
+    Options,
+    Progress,
+    score_blocks,
+    starts,
+)
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """Held-out relative error that ghost_sink leaves on ordinary tokens, for every start s."""
+    from ghostlab.pruning.affine_fit import errors_left
+
     blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
     return score_blocks(errors_left(calib, blocks, progress), count, tokens_in_words(calib))
 

@@ -1,30 +1,27 @@
 """Recoverable KL: of the blocks that a map replaces best, the one after which predictions change least."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
-from ghostlab.cut import Block, Cut
 from ghostlab.pruning.base import (
+    Block,
+    Calibration,
     Criterion,
     CriterionScores,
+    Cut,
+    Option,
     Options,
+    Progress,
     check_finite,
     lowest,
     starts,
     windows_option,
 )
-from ghostlab.pruning.split_fit import errors_left, recovered_kl, split_fit
-from ghostlab.spec import Option
-
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
     """KL to the original after recovery, for the best few blocks by recoverable error; NaN for the others."""
+    from ghostlab.pruning.affine_fit import errors_left, recovered_kl, split_fit
+
     blocks = [Block(start, start + count) for start in starts(calib.model.depth, count)]
     errors = errors_left(calib, blocks, progress.part(0.0, 0.6))
     check_finite(errors)

@@ -1,70 +1,34 @@
-"""Let a criterion choose the cut."""
+"""The criteria, in the order in which they are offered; a new one is a file and a line here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ghostlab.calibration.capture import LESS_MEMORY
-from ghostlab.errors import ConfigError, CutError, memory_errors
-from ghostlab.progress import SILENT, Progress
-from ghostlab.pruning import (
-    angular,
-    js_divergence,
-    magnitude_l1,
-    magnitude_l1_plus,
-    magnitude_l2,
-    magnitude_l2_plus,
-    perplexity,
-    random,
-    recoverable,
-    recoverable_kl,
-    reverse_order,
-    shortgpt,
-    sleb,
-    streamline,
-    taylor,
-    taylor_plus,
-)
-from ghostlab.pruning.base import Criterion, CriterionScores, Options
+from ghostlab.errors import CutError, memory_errors
+from ghostlab.progress import SILENT
+from ghostlab.pruning.base import Calibration, Criterion, CriterionScores, Cut, Options, Progress
+from ghostlab.registry import Registry
 from ghostlab.spec import CriterionSpec
 
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.cut import Cut
-
-CRITERIA: dict[str, Criterion] = {
-    criterion.name: criterion
-    for criterion in (
-        streamline.CRITERION,
-        shortgpt.CRITERION,
-        angular.CRITERION,
-        recoverable.CRITERION,
-        recoverable_kl.CRITERION,
-        perplexity.CRITERION,
-        sleb.CRITERION,
-        js_divergence.CRITERION,
-        taylor.CRITERION,
-        taylor_plus.CRITERION,
-        magnitude_l1.CRITERION,
-        magnitude_l1_plus.CRITERION,
-        magnitude_l2.CRITERION,
-        magnitude_l2_plus.CRITERION,
-        reverse_order.CRITERION,
-        random.CRITERION,
-    )
-}
-"""The criteria, in the order in which they are offered."""
-
-
-def find_criterion(name: str) -> Criterion:
-    """The criterion of that name.
-
-    Raises:
-        ConfigError: If there is none; lists those there are.
-    """
-    if name not in CRITERIA:
-        raise ConfigError(f"There is no criterion '{name}'.", f"Choose from: {', '.join(CRITERIA)}.")
-    return CRITERIA[name]
+CRITERIA = Registry(
+    "criterion",
+    Criterion,
+    (
+        "ghostlab.pruning.similarity:STREAMLINE",
+        "ghostlab.pruning.similarity:SHORTGPT",
+        "ghostlab.pruning.similarity:ANGULAR",
+        "ghostlab.pruning.recoverable:CRITERION",
+        "ghostlab.pruning.recoverable_kl:CRITERION",
+        "ghostlab.pruning.perplexity:CRITERION",
+        "ghostlab.pruning.sleb:CRITERION",
+        "ghostlab.pruning.js_divergence:CRITERION",
+        "ghostlab.pruning.taylor:PLAIN",
+        "ghostlab.pruning.taylor:PLUS",
+        "ghostlab.pruning.magnitude:L1",
+        "ghostlab.pruning.magnitude:L2",
+        "ghostlab.pruning.reverse_order:CRITERION",
+        "ghostlab.pruning.random:CRITERION",
+    ),
+    group="ghostlab.criteria",
+)
 
 
 def resolve(asked: str | CriterionSpec) -> tuple[Criterion, Options]:
@@ -74,7 +38,7 @@ def resolve(asked: str | CriterionSpec) -> tuple[Criterion, Options]:
         ConfigError: If the criterion is unknown or an option does not apply to it.
     """
     spec = asked if isinstance(asked, CriterionSpec) else CriterionSpec.parse(asked)
-    criterion = find_criterion(spec.name)
+    criterion = CRITERIA.find(spec.name)
     return criterion, criterion.settle(dict(spec.options))
 
 
@@ -87,13 +51,15 @@ def score(
         calib: Calibration of the original model; selection never sees held-out text.
         criterion: Registry name, with options if any: ``perplexity,windows=8``.
         count: How many layers to drop.
-        progress: Told how far it is; a stop takes effect within a batch.
+        progress: Progress callback; raises Cancelled within a batch.
 
     Raises:
         ConfigError: If the criterion is unknown or an option does not apply to it.
         CutError: If fewer than one layer would go, or fewer than one would stay, or the criterion spares too
             many.
     """
+    from ghostlab.calibration.capture import LESS_MEMORY
+
     entry, options = resolve(criterion)
     depth = calib.model.depth
     if not 0 < count < depth:

@@ -1,14 +1,6 @@
 """Reverse order: the last layers go."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers
-
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+from ghostlab.pruning.base import Calibration, Criterion, CriterionScores, Options, Progress, score_layers
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:

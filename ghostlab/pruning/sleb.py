@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ghostlab.cut import Cut
-from ghostlab.model.likelihood import token_nll
-from ghostlab.pruning.ablation import Ablation, ablations, predicted
 from ghostlab.pruning.base import (
+    Calibration,
     Criterion,
     CriterionScores,
+    Cut,
+    Option,
     Options,
+    Progress,
     check_finite,
     check_spared,
     layers,
     lowest,
     windows_option,
 )
-from ghostlab.spec import Option
 
 if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+    from ghostlab.pruning.ablation import Ablation
 
 
 def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
@@ -30,6 +29,8 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
     A dropped layer has the score it was dropped with, every other that of the last round. The published rule
     never drops the first or the last layer; they are scored all the same.
     """
+    from ghostlab.pruning.ablation import ablations, predicted
+
     depth, windows = calib.model.depth, int(options["windows"])
     spared = {0, depth - 1} if options["ends"] == "keep" else set()
     check_spared(depth, count, spared)
@@ -52,6 +53,8 @@ def score(calib: Calibration, count: int, options: Options, progress: Progress) 
 
 
 def _nll(batch: Ablation, layer: int, progress: Progress) -> float:
+    from ghostlab.model.likelihood import token_nll
+
     progress.check()
     return float(token_nll(batch.decoder, batch.without(layer), batch.ids).double().sum())
 

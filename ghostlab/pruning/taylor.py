@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from ghostlab.pruning.base import Criterion, CriterionScores, Options, score_layers, windows_option
-from ghostlab.pruning.gradients import taylor
+from ghostlab.pruning.base import (
+    Calibration,
+    Criterion,
+    CriterionScores,
+    Options,
+    Progress,
+    check_spared,
+    score_layers,
+    windows_option,
+)
+from ghostlab.pruning.magnitude import SPARED, ends
 
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import Calibration
-    from ghostlab.progress import Progress
+
+@dataclass(frozen=True)
+class Taylor:
+    """Sum of |w * dL/dw| over all parameters of each layer; with ``plus`` the :func:`ends` never go."""
+
+    plus: bool = False
+
+    def __call__(
+        self, calib: Calibration, count: int, options: Options, progress: Progress
+    ) -> CriterionScores:
+        """Scores of all layers."""
+        from ghostlab.pruning.gradients import taylor
+
+        spared = ends(calib.model.depth) if self.plus else set()
+        check_spared(calib.model.depth, count, spared)
+        values = taylor(calib, int(options["windows"]), progress)
+        words = "gradients summed over windows, then |w g| over parameters"
+        return score_layers(values, count, words, spared=spared)
 
 
-def score(calib: Calibration, count: int, options: Options, progress: Progress) -> CriterionScores:
-    """Sum of |w * dL/dw| over all parameters of each layer."""
-    values = taylor(calib, int(options["windows"]), progress)
-    return score_layers(values, count, "gradients summed over windows, then |w g| over parameters")
+FORMULA = r"\sum_{W \in l} \sum_{ij} \bigl| W_{ij}\, \partial \mathcal{L} / \partial W_{ij} \bigr|"
 
-
-CRITERION = Criterion(
+PLAIN = Criterion(
     name="taylor",
     title="Taylor",
     summary="Drops the layers whose weights matter least for the loss, to first order.",
-    formula=r"\sum_{W \in l} \sum_{ij} \bigl| W_{ij}\, \partial \mathcal{L} / \partial W_{ij} \bigr|",
+    formula=FORMULA,
     unit="layer",
     reads="weights and gradients",
     cost="2 forward + 1 backward",
     source="Shortened LLaMA (2402.02834)",
-    score=score,
+    score=Taylor(),
+    options={"windows": windows_option(16)},
+)
+
+PLUS = Criterion(
+    name="taylor_plus",
+    title="Taylor+",
+    summary="Taylor that never drops the first four or the last two layers.",
+    formula=FORMULA + SPARED,
+    unit="layer",
+    reads="weights and gradients",
+    cost="2 forward + 1 backward",
+    source="Shortened LLaMA (2402.02834), Taylor+",
+    score=Taylor(plus=True),
     options={"windows": windows_option(16)},
 )

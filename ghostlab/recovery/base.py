@@ -1,16 +1,36 @@
-"""What every recovery method is: a name, a sentence, a formula, its options, and a fit of one block."""
+"""What every operator is: a name, a sentence, a formula, its options, and a fit of one block.
+
+This module and the files of the operators load no torch: an operator imports what it computes with inside its
+``fit``, so that all of them can be listed at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from ghostlab.calibration.moments import Weighting
-from ghostlab.model.replacement import Replacement
 from ghostlab.recovery.data import FitData
-from ghostlab.spec import Group, RecoverySpec, check_options
-from ghostlab.spec import Option as Option  # noqa: PLC0414 - methods take it from here
+from ghostlab.spec import Group, Option, RecoverySpec, check_options
+
+if TYPE_CHECKING:
+    from ghostlab.calibration.moments import Weighting
+    from ghostlab.model.replacement import Replacement
+
+__all__ = [
+    "FACTOR",
+    "LEAST_SQUARES",
+    "LOW_RANK",
+    "RANK",
+    "RIDGE",
+    "WEIGHT",
+    "WEIGHTED",
+    "BlockFit",
+    "FitData",
+    "Operator",
+    "Option",
+    "RecoverySpec",
+]
 
 
 @dataclass(frozen=True)
@@ -22,7 +42,7 @@ class BlockFit:
         ridge: Relative ridge used, or ``None`` where there is none.
         explained_train: Share of the gap ||Y - X||^2 that it explains on the calibration tokens.
         first_apart: Whether first tokens were fitted apart, so that the map is for all others.
-        details: Figures that belong to the method, for example its cross-validation curve.
+        details: Figures that belong to the operator, for example its cross-validation curve.
         warnings: Sentences for the user.
     """
 
@@ -49,7 +69,7 @@ LEAST_SQUARES: Mapping[str, Option] = {**LOW_RANK, "ridge": RIDGE, **WEIGHTED}
 
 
 @dataclass(frozen=True)
-class Method:
+class Operator:
     """One entry of the registry.
 
     Attributes:
@@ -58,10 +78,11 @@ class Method:
         summary: One sentence on what it does.
         formula: The same in LaTeX.
         source: Where it comes from.
-        group: Which kind of recovery it is: where the app lists it.
+        group: Which kind of operator it is: where the app lists it.
         fit: Fits one block.
         adds: Parameters added per block, as a formula in C (width) and r (rank).
-        options: What can be asked of it, by name.
+        options: Its options by name.
+        expresses: What it can do to a state, in a few words.
     """
 
     name: str
@@ -73,6 +94,7 @@ class Method:
     fit: Callable[[FitData, RecoverySpec], BlockFit]
     adds: str = "C²"
     options: Mapping[str, Option] = field(default_factory=dict)
+    expresses: str = ""
 
     def weighting(self, spec: RecoverySpec) -> Weighting:
         """How tokens count in this fit: by the option ``weight``, whose first choice is the default."""
@@ -81,5 +103,5 @@ class Method:
         return cast("Weighting", spec.option("weight", self.options["weight"].choices[0]))
 
     def check(self, spec: RecoverySpec) -> None:
-        """Raise ConfigError if the spec asks for what this method does not have."""
+        """Raise ConfigError for an option or value that this operator does not have."""
         check_options(self.name, self.options, spec.given)

@@ -1,21 +1,24 @@
-"""What a recovery method may look at: the calibration text as one block of the cut sees it."""
+"""What an operator may look at: the calibration text as one block of the cut sees it; loads no torch."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
-from torch import Tensor
-
-from ghostlab.calibration.activations import StateBatch
-from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.moments import BlockMoments, Weighting
 from ghostlab.cut import Block
-from ghostlab.model.decoder import Trace
-from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 
-View = tuple[Block, Weighting, int | None]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ghostlab.calibration.activations import StateBatch
+    from ghostlab.calibration.calibrate import Calibration
+    from ghostlab.calibration.moments import BlockMoments, Weighting
+    from ghostlab.model.decoder import Trace
+    from ghostlab.model.model import Model
+
+View: TypeAlias = "tuple[Block, Weighting, int | None]"
 """A block, how tokens count, and which patched model the states before it are of, if any."""
 
 
@@ -28,7 +31,7 @@ class FitData:
         patched: A variant in which the blocks before this one are dropped and recovered already. Given,
             states up to the start of the block are its states (*sequential* fit), else the original's
             (*parallel*). States after the start, which are targets, are always the original's.
-        progress: Told about passes; obeyed when it is stopped.
+        progress: Progress callback; raises Cancelled.
         weighting: How tokens count.
     """
 

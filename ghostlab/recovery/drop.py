@@ -1,10 +1,6 @@
 """Plain dropping: the state before the block is handed on as it is."""
 
-from __future__ import annotations
-
-from ghostlab.recovery.base import BlockFit, Method
-from ghostlab.recovery.data import FitData
-from ghostlab.spec import RecoverySpec
+from ghostlab.recovery.base import BlockFit, FitData, Operator, RecoverySpec
 
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
@@ -12,11 +8,12 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     return BlockFit(None)
 
 
-METHOD = Method(
+OPERATOR = Operator(
     name="drop",
     title="Drop",
     summary="Removes the blocks and puts nothing in their place.",
     formula=r"\hat y = x",
+    expresses="nothing: the block is the identity",
     source="ShortGPT (2403.03853), LLM-Streamline 'None' (2403.19135)",
     group="baseline",
     fit=fit,

@@ -13,7 +13,7 @@ from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import SILENT, Progress
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
-from ghostlab.recovery.registry import find_method, resolve
+from ghostlab.recovery.registry import OPERATORS, resolve
 from ghostlab.spec import RecoverySpec
 
 
@@ -84,7 +84,7 @@ def fit(
     cut.check(calib.model.depth)
     asked = method if isinstance(method, RecoverySpec) else RecoverySpec.parse(method)
     (spec,) = resolve([asked], rank, ridge)
-    entry = find_method(spec.method)
+    entry = OPERATORS.find(spec.method)
     blocks: dict[Block, BlockFit] = {}
     data: dict[Block, FitData] = {}
     found = Fit(spec, cut, blocks, data, _rounding(calib))  # grows with each block
@@ -121,7 +121,7 @@ def fit_data(
         patched = calib.model.without(
             Cut(earlier), {b: replacements[b] for b in earlier if b in replacements}
         )
-    return FitData(calib, block, patched, progress, weighting=find_method(spec.method).weighting(spec))
+    return FitData(calib, block, patched, progress, weighting=OPERATORS.find(spec.method).weighting(spec))
 
 
 def _rounding(calib: Calibration) -> tuple[str, ...]:

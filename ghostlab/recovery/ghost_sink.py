@@ -7,24 +7,23 @@ map is fitted to the rest, as a relative error: tokens count by 1 / mean-square(
 ones that are not first would decide the ridge alone.
 """
 
-from __future__ import annotations
-
-from ghostlab.recovery.base import LEAST_SQUARES, WEIGHT, BlockFit, Method, Option
-from ghostlab.recovery.data import FitData
-from ghostlab.recovery.linear import fit_linear
-from ghostlab.spec import RecoverySpec
+from ghostlab.recovery.base import LEAST_SQUARES, WEIGHT, BlockFit, FitData, Operator, Option, RecoverySpec
 
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """Affine least squares on all tokens but the first; x + mean(D) on first tokens."""
+    from ghostlab.recovery.linear import fit_linear
+
     return fit_linear(data, spec, bias=True, first_apart=True)
 
 
-METHOD = Method(
+OPERATOR = Operator(
     name="ghost_sink",
     title="Ghost layer, first token apart",
     summary="An affine map for ordinary tokens and a fixed offset for the first token of a sequence.",
     formula=r"\hat y_t = x_t + x_t M + b \;(t > 0), \quad \hat y_0 = x_0 + \bar\Delta_0",
+    expresses="any affine map for ordinary tokens, one shift for first tokens: also where "
+    "massive activations are born inside the block",
     source="Ghostlab",
     group="map",
     fit=fit,

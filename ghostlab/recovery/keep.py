@@ -9,23 +9,12 @@ from ghostlab.errors import ConfigError
 from ghostlab.model.device import exact
 from ghostlab.model.projections import find_projections
 from ghostlab.model.replacement import AffineMap, Replacement
-from ghostlab.recovery.base import RIDGE, BlockFit, Option
+from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.linear import scarcity
 from ghostlab.recovery.refit import Refit, Setup, outputs, refit
 from ghostlab.spec import RecoverySpec
 
-OPTIONS = {
-    "layer": Option("which layer of the block is kept: auto (least error), or its index"),
-    "first": Option(
-        "first tokens: auto, an offset of their own, or whatever the layer makes", ("auto", "offset", "layer")
-    ),
-    "attention": Option(
-        "the attention projection is fitted jointly with the MLP, or alone", ("joint", "alone")
-    ),
-    "ridge": RIDGE,
-    "weight": Option("how tokens count", ("relative", "none")),
-}
 SCREENING_BATCHES = 2
 """Candidates are compared on at least this many batches of windows, and on a quarter of many."""
 
@@ -64,7 +53,7 @@ def fit_kept_layer(data: FitData, spec: RecoverySpec, *, beside: bool) -> BlockF
             "relative_error": fitted.error**0.5,
             "screened": {str(index): error**0.5 for index, error in screened.items()},
         },
-        warnings=scarcity(data.calib.tokens, data.model.width),
+        warnings=tuple(filter(None, (*scarcity(data.calib.tokens, data.model.width), fitted.warning))),
     )
 
 
@@ -72,7 +61,7 @@ def _choose(data: FitData, asked: str, setup: Setup) -> tuple[int, dict[int, flo
     """The layer to keep, and the error of each candidate."""
     layers = range(data.block.start, data.block.stop)
     if asked != "auto":
-        if not asked.isdigit() or int(asked) not in layers:
+        if not asked.isdecimal() or int(asked) not in layers:
             raise ConfigError(
                 f"Layer '{asked}' is not one of block {data.block}.",
                 f"Use auto, or {layers[0]} to {layers[-1]}.",
@@ -80,10 +69,25 @@ def _choose(data: FitData, asked: str, setup: Setup) -> tuple[int, dict[int, flo
         return int(asked), {}
     if len(layers) == 1:
         return layers[0], {}
-    batches = -(-len(data.calib.windows.ids) // data.calib.batch)
-    every = max(1, min(4, batches // SCREENING_BATCHES))
-    errors = {layer: refit(data, layer, setup, every=every).error for layer in layers}
+    batches = screening_batches(data.calib.windows.fold, data.calib.batch)
+    errors = {layer: refit(data, layer, setup, batches=batches).error for layer in layers}
     return min(errors, key=lambda layer: errors[layer]), errors
+
+
+def screening_batches(folds: Tensor, size: int) -> set[int]:
+    """Batches that candidates are compared on: a quarter of many, and of two folds if there are two.
+
+    With one fold alone, ridges could not be validated and candidates would be ranked by training error.
+
+    Args:
+        folds: The fold of each window, [W].
+        size: Windows per batch.
+    """
+    present = [set(folds[start : start + size].tolist()) for start in range(0, len(folds), size)]
+    chosen = set(range(0, len(present), max(1, min(4, len(present) // SCREENING_BATCHES))))
+    if len(set().union(*(present[batch] for batch in chosen))) == 1:
+        chosen |= {next((batch for batch, own in enumerate(present) if own != present[0]), 0)}
+    return chosen
 
 
 def _first_offset(data: FitData, fitted: Refit, asked: str) -> Tensor | None:

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from ghostlab.calibration.moments import BlockMoments, Moments, total
-from ghostlab.calibration.solve import Ridge, choose_ridge, solve
+from ghostlab.calibration.solve import Ridge, best_bias, fit_affine
 from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
@@ -50,10 +50,7 @@ def fit_linear(data: FitData, spec: RecoverySpec, *, bias: bool, first_apart: bo
 def least_squares(
     folds: Sequence[Moments], spec: RecoverySpec, *, bias: bool, factoring: str = "reduced_rank"
 ) -> LinearFit:
-    """Ridge least squares from moments per fold.
-
-    The bias is not penalised: M is fitted to centred moments and b = mean(D) - mean(X) M. With a rank, M is
-    factored first and b follows from what is left of it.
+    """Ridge least squares from moments per fold, at the rank of the spec; the bias is that of the factored M.
 
     Args:
         folds: Moments per fold of documents.
@@ -61,15 +58,13 @@ def least_squares(
         bias: Whether there is a b.
         factoring: How a rank is taken if the spec does not say.
     """
+    matrix, offset, ridge = fit_affine(folds, spec.ridge, bias=bias)
+    if spec.rank is None:
+        return LinearFit(matrix, None, offset, ridge)
     whole = total(folds)
-    ridge = choose_ridge(spec.ridge, folds, centre=bias)
-    seen = whole.centred() if bias else whole
-    matrix = solve(seen.gram, seen.cross, ridge.added)
-    factors = factor(spec, matrix, seen.cross, factoring)
-    if factors is not None:
-        matrix = factors[0] @ factors[1]
-    offset = (whole.change - whole.x @ matrix) / whole.count if bias else None
-    return LinearFit(matrix, factors, offset, ridge)
+    factors = factor(spec, matrix, (whole.centred() if bias else whole).cross, factoring)
+    matrix = factors[0] @ factors[1]
+    return LinearFit(matrix, factors, best_bias(whole, matrix) if bias else None, ridge)
 
 
 def fit_matrix(
@@ -95,7 +90,7 @@ def fit_matrix(
         seen: Moments of the tokens it was fitted on.
         ridge, free, details: As :func:`block_fit` takes them.
     """
-    factors = factor(spec, matrix, 2 * seen.cross - seen.gram @ matrix)
+    factors = None if spec.rank is None else factor(spec, matrix, 2 * seen.cross - seen.gram @ matrix)
     fitted = AffineMap(None if factors else matrix, factors=factors)
     return block_fit(data, fitted, ridge, free=free, details=details)
 
@@ -119,17 +114,26 @@ def block_fit(
         free: Whether it has as many free numbers as a matrix though no ridge is reported here.
         details: Figures of the method.
     """
-    curve = {"ridge_curve": list(ridge.curve)} if ridge and ridge.curve else {}
     return BlockFit(
         Replacement(fitted),
         ridge=ridge.relative if ridge else None,
         explained_train=explained(data.moments("none"), fitted),
         first_apart=first_apart,
-        details={**curve, **(details or {})},
-        warnings=(
-            *(scarcity(data.calib.tokens, fitted.width) if ridge or free else ()),
-            *((ridge.warning,) if ridge and ridge.warning else ()),
-        ),
+        details={**(curve_of(ridge) if ridge else {}), **(details or {})},
+        warnings=warnings_of(data.calib.tokens, fitted.width, ridge) if ridge or free else (),
+    )
+
+
+def curve_of(ridge: Ridge) -> dict[str, Any]:
+    """The cross-validation curve for the details of a fit, if the ridge was validated."""
+    return {"ridge_curve": list(ridge.curve)} if ridge.curve else {}
+
+
+def warnings_of(tokens: float, width: int, ridge: Ridge | None = None) -> tuple[str, ...]:
+    """What the user should know of a fit with as many free numbers as a matrix."""
+    return (
+        *scarcity(tokens, width),
+        *((ridge.warning,) if ridge and ridge.warning else ()),
     )
 
 

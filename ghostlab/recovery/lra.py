@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
-from ghostlab.calibration.moments import BlockMoments, Moments, total
-from ghostlab.calibration.solve import choose_ridge, solve
 from ghostlab.cut import Block
-from ghostlab.model.replacement import AffineMap
-from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, Method, Option
-from ghostlab.recovery.data import FitData
-from ghostlab.recovery.linear import LinearFit, block_fit, least_squares
-from ghostlab.recovery.lowrank import Factors, factor
-from ghostlab.spec import RecoverySpec
+from ghostlab.recovery.base import LEAST_SQUARES, BlockFit, FitData, Operator, Option, RecoverySpec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from ghostlab.calibration.moments import BlockMoments, Moments
+    from ghostlab.recovery.linear import LinearFit
+    from ghostlab.recovery.lowrank import Factors
 
 BIAS = Option(
     "free: not penalised; penalised: the ridge pulls the bias too, as the paper writes it",
@@ -42,6 +40,9 @@ class Adapter:
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """Fit every layer of the block, merge, and report the merged map."""
+    from ghostlab.model.replacement import AffineMap
+    from ghostlab.recovery.linear import block_fit
+
     block = data.block
     fits = [_fit_layer(data, layer, spec) for layer in range(block.start, block.stop)]
     merged = merge([Adapter(f.matrix, _bias(f), f.factors) for f in fits])
@@ -57,6 +58,8 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
 
 def merge(adapters: Sequence[Adapter]) -> Adapter:
     """One adapter that does what all of them do one after the other; at least one."""
+    import torch
+
     merged, *rest = adapters
     for after in rest:
         # (I + A)(I + A2) = I + A + (I + A) A2, and (I + A) down2 = down2 + down (up down2)
@@ -70,6 +73,8 @@ def merge(adapters: Sequence[Adapter]) -> Adapter:
 
 
 def _fit_layer(data: FitData, layer: int, spec: RecoverySpec) -> LinearFit:
+    from ghostlab.recovery.linear import least_squares
+
     folds = _layer_moments(data, layer).folds()
     if spec.option("bias", "free") == "free":
         return least_squares(folds, spec, bias=True, factoring="truncated_svd")
@@ -95,17 +100,25 @@ def _layer_moments(data: FitData, layer: int) -> BlockMoments:
 
 def _penalised(folds: Sequence[Moments], spec: RecoverySpec) -> LinearFit:
     """Theta = ([X, 1]'[X, 1] + ridge I)^-1 [X, 1]'D, its last row the bias."""
+    from ghostlab.calibration.moments import total
+    from ghostlab.calibration.solve import fit_affine
+    from ghostlab.recovery.linear import LinearFit
+    from ghostlab.recovery.lowrank import factor
+
     augmented = [with_ones(fold) for fold in folds]
-    ridge = choose_ridge(spec.ridge, augmented, centre=False)
-    whole = total(augmented)
-    theta = solve(whole.gram, whole.cross, ridge.added)
+    theta, _, ridge = fit_affine(augmented, spec.ridge, bias=False)
     matrix, bias = theta[:-1], theta[-1]
-    factors = factor(spec, matrix, whole.gram[:-1, :-1] @ matrix, "truncated_svd")
-    return LinearFit(matrix if factors is None else factors[0] @ factors[1], factors, bias, ridge)
+    if spec.rank is None:
+        return LinearFit(matrix, None, bias, ridge)
+    cross = total(augmented).gram[:-1, :-1] @ matrix
+    factors = factor(spec, matrix, cross, "truncated_svd")
+    return LinearFit(factors[0] @ factors[1], factors, bias, ridge)
 
 
 def with_ones(moments: Moments) -> Moments:
     """The same moments with a channel of ones after X."""
+    import torch
+
     ones = moments.x.new_tensor([moments.count])
     x = torch.cat([moments.x, ones])
     gram = torch.cat([torch.cat([moments.gram, moments.x[:, None]], 1), x[None]])
@@ -117,12 +130,13 @@ def _bias(fitted: LinearFit) -> Tensor:
     return fitted.bias
 
 
-METHOD = Method(
+OPERATOR = Operator(
     name="lra",
     title="Linear residual adapters",
     summary="An affine map for every removed layer, fitted one by one and merged exactly into one.",
     formula=r"\hat y = x + xA + b,\quad I + A = \prod_l (I + A_l),\quad"
     r" [A_l; b_l] = ([X_l, 1]^\top [X_l, 1] + \lambda I)^{-1} [X_l, 1]^\top \Delta_l",
+    expresses="any affine map; the product of one per layer, so not the best for the whole block",
     source="SHIFT-LLM",
     group="map",
     fit=fit,

@@ -1,17 +1,14 @@
 """The best rotation with one scale: the only linear maps that an RMS norm lets through."""
 
-from __future__ import annotations
-
-import torch
-
-from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, Method
-from ghostlab.recovery.data import FitData
-from ghostlab.recovery.linear import fit_matrix
-from ghostlab.spec import RecoverySpec
+from ghostlab.recovery.base import LOW_RANK, WEIGHTED, BlockFit, FitData, Operator, RecoverySpec
 
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """W = a U V' from X'Y = G + R = U S V', a = tr S / tr G; M = W - I."""
+    import torch
+
+    from ghostlab.recovery.linear import fit_matrix
+
     seen = data.moments().all()
     left, values, right = torch.linalg.svd(seen.gram + seen.cross)
     power = float(seen.gram.trace())
@@ -20,12 +17,13 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     return fit_matrix(data, spec, matrix, seen, free=True, details={"alpha": alpha})
 
 
-METHOD = Method(
+OPERATOR = Operator(
     name="procrustes",
     title="Rotation and scale",
     summary="The orthogonal matrix times one number with the least squared error.",
     formula=r"\hat y = \alpha\, x U V^\top,\quad X^\top Y = U S V^\top,\quad"
     r" \alpha = \frac{\mathrm{tr}\,S}{\mathrm{tr}\,G}",
+    expresses="a rotation or reflection and one magnification",
     source="Orthogonal Procrustes problem (Schönemann 1966)",
     group="constrained",
     fit=fit,

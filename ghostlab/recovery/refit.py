@@ -14,17 +14,22 @@ layer the solution is that layer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from ghostlab.calibration.moments import Moments, total
+from ghostlab.calibration.solve import fit_affine
 from ghostlab.model.decoder import hidden
+from ghostlab.model.device import exact
 from ghostlab.model.projections import Projections, stored, watch, weight_of
 from ghostlab.recovery.data import FitData
-from ghostlab.recovery.regression import Regression, Solution
+
+WIDE = 1024
+"""With more regressors than this one fold validates the ridge: each costs an eigendecomposition of K x K."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Refit:
         matrix: The map beside it, [C, C], or ``None``.
         bias: Its bias, [C], or ``None``.
         ridge: Ridge of the second solve.
+        warning: What the user should know about it.
         error: Cross-validated ||Y' - Y||^2 / ||Y||^2 on tokens that are not first (weighted if asked).
     """
 
@@ -64,6 +70,7 @@ class Refit:
     matrix: Tensor | None
     bias: Tensor | None
     ridge: float
+    warning: str
     error: float
 
 
@@ -77,21 +84,85 @@ class Rows:
     after: Tensor
 
 
-def refit(data: FitData, layer: int, setup: Setup, *, every: int = 1) -> Refit:
+@dataclass(frozen=True)
+class Solution:
+    """What a regression found.
+
+    Attributes:
+        matrix: Coefficients [K, C].
+        bias: [C]; zero if none was fitted.
+        ridge: Ridge used, relative to regressors of unit scale.
+        warning: What the user should know about it.
+        error: Squared error over ||Y||^2: cross-validated, or on the fitted rows where nothing could be.
+    """
+
+    matrix: Tensor
+    bias: Tensor
+    ridge: float
+    warning: str
+    error: float
+
+
+class Regression:
+    """Moments of regressors Z [N, K] and targets D [N, C], fold by fold, float64.
+
+    Args:
+        weighted: Count each row by 1 / mean-square of its state y, so that the loss is a relative error.
+    """
+
+    def __init__(self, *, weighted: bool) -> None:
+        self.weighted = weighted
+        self.power = 0.0
+        self._folds: dict[int, Moments] = {}
+
+    def add(self, fold: Tensor, regressors: Tensor, target: Tensor, state: Tensor) -> None:
+        """Take in rows: folds [N], Z [N, K], D [N, C], and the states y [N, C] that weights come from."""
+        regressors, target, state = exact(regressors), exact(target), exact(state)
+        power = state.square().sum(-1)
+        weight = state.shape[-1] / power if self.weighted else torch.ones_like(power)
+        self.power += float((power * weight).sum())
+        for index in sorted(set(fold.tolist())):
+            take = (fold == index).to(state.device)
+            part = Moments.of(regressors[take], target[take], weight[take])
+            self._folds[index] = self._folds[index] + part if index in self._folds else part
+
+    def solve(self, setting: str, *, centre: bool) -> Solution:
+        """Fit; regressors of different kinds are brought to unit scale before the ridge is applied.
+
+        Args:
+            setting: As in :class:`~ghostlab.spec.RecoverySpec`.
+            centre: Whether an unpenalised bias is fitted along.
+        """
+        folds = list(self._folds.values())
+        whole = total(folds)
+        diagonal = (whole.centred() if centre else whole).gram.diagonal()
+        unit = torch.where(diagonal > 0, diagonal, torch.ones_like(diagonal)).rsqrt()
+        folds = [fold.scaled(unit) for fold in folds]
+        validations = 1 if len(unit) > WIDE else None
+        matrix, bias, ridge = fit_affine(folds, setting, bias=centre, validations=validations)
+        whole = total(folds)
+        gap = (whole.centred() if centre else whole).total
+        left = 1 - max(ridge.curve) if ridge.curve else whole.residual(matrix, bias) / gap
+        bias = torch.zeros_like(whole.change) if bias is None else bias
+        error = left * gap / self.power
+        return Solution(unit[:, None] * matrix, bias, ridge.relative, ridge.warning, error)
+
+
+def refit(data: FitData, layer: int, setup: Setup, *, batches: Collection[int] | None = None) -> Refit:
     """Refit one layer of the block.
 
     Args:
         data: The block's data.
         layer: j, in the original's numbering.
         setup: What is asked.
-        every: Read every n-th batch of windows only, to screen candidates.
+        batches: Read these batches of windows only, to screen candidates.
     """
     own = data.model.decoder.blocks[layer]
     places = setup.places
-    first = _regress(_attention_rows(data, own, layer, setup, every), own, places.attention, setup)
+    first = _regress(_attention_rows(data, own, layer, setup, batches), own, places.attention, setup)
     weights = _parameters(own, places.attention, first, setup)
     second = _regress(
-        _mlp_rows(data, with_parameters(own, weights), layer, setup, every), own, places.mlp, setup
+        _mlp_rows(data, with_parameters(own, weights), layer, setup, batches), own, places.mlp, setup
     )
     weights |= _parameters(own, places.mlp, second, setup)
     return Refit(
@@ -100,6 +171,7 @@ def refit(data: FitData, layer: int, setup: Setup, *, every: int = 1) -> Refit:
         places.scale * second.matrix[-data.model.width :] if setup.beside else None,
         places.scale * second.bias if setup.beside else None,
         second.ridge,
+        second.warning,
         second.error,
     )
 
@@ -107,7 +179,7 @@ def refit(data: FitData, layer: int, setup: Setup, *, every: int = 1) -> Refit:
 def outputs(data: FitData, fitted: Refit) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """States before the block, after it, and what the refitted layer (and its map) makes, [B, T, C] each."""
     layer = with_parameters(data.model.decoder.blocks[fitted.layer], fitted.weights)
-    for rows, before, after in _pairs(data, every=1):
+    for rows, before, after in _pairs(data):
         output = _run(layer, before, data, rows, fitted.layer)
         if fitted.matrix is not None and fitted.bias is not None:
             output = output + before @ fitted.matrix.to(before) + fitted.bias.to(before)
@@ -125,19 +197,23 @@ def with_parameters(layer: nn.Module, parameters: Mapping[str, Tensor]) -> nn.Mo
     return twin
 
 
-def _attention_rows(data: FitData, layer: nn.Module, index: int, setup: Setup, every: int) -> Iterator[Rows]:
+def _attention_rows(
+    data: FitData, layer: nn.Module, index: int, setup: Setup, batches: Collection[int] | None
+) -> Iterator[Rows]:
     places = setup.places
     paths = (places.attention, places.mlp) if setup.attention == "joint" else (places.attention,)
-    for rows, before, after in _pairs(data, every):
+    for rows, before, after in _pairs(data, batches):
         with watch(layer, paths) as written:
             _run(layer, before, data, rows, index)
         seen = torch.cat([written.inputs[path] for path in paths], dim=1)
         yield _rows(data, rows, setup, seen, (before, (after - before) / places.scale, after))
 
 
-def _mlp_rows(data: FitData, layer: nn.Module, index: int, setup: Setup, every: int) -> Iterator[Rows]:
+def _mlp_rows(
+    data: FitData, layer: nn.Module, index: int, setup: Setup, batches: Collection[int] | None
+) -> Iterator[Rows]:
     path, scale = setup.places.mlp, setup.places.scale
-    for rows, before, after in _pairs(data, every):
+    for rows, before, after in _pairs(data, batches):
         with watch(layer, (path,)) as written:
             output = _run(layer, before, data, rows, index)
         halfway = output - scale * written.outputs[path].view_as(output)
@@ -177,10 +253,10 @@ def _parameters(layer: nn.Module, path: str, solution: Solution, setup: Setup) -
     return found
 
 
-def _pairs(data: FitData, every: int) -> Iterator[tuple[slice, Tensor, Tensor]]:
+def _pairs(data: FitData, batches: Collection[int] | None = None) -> Iterator[tuple[slice, Tensor, Tensor]]:
     start, stop = data.block.start, data.block.stop
     for number, (rows, states) in enumerate(data.batches({start, stop})):
-        if number % every == 0:
+        if batches is None or number in batches:
             yield rows, states[start], states[stop]
 
 

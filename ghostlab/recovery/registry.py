@@ -1,79 +1,51 @@
-"""The recovery methods, in the order in which they are offered."""
+"""The operators, in the order in which they are offered; a new one is a file and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ghostlab.errors import ConfigError
-from ghostlab.recovery import (
-    affine,
-    diag_ls,
-    drop,
-    ghost,
-    ghost_layer,
-    ghost_sink,
-    hadamard_ls,
-    linearpatch,
-    linearpatch_diag,
-    lra,
-    mean_shift,
-    procrustes,
-    refit_layer,
-    replaceme_cosine,
-    replaceme_ls,
-    scalar,
-    symmetric,
-)
-from ghostlab.recovery.base import Method
+from ghostlab.recovery.base import Operator
+from ghostlab.registry import Registry
 from ghostlab.spec import RecoverySpec
 
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        drop.METHOD,
-        mean_shift.METHOD,
-        scalar.METHOD,
-        linearpatch_diag.METHOD,
-        linearpatch.METHOD,
-        diag_ls.METHOD,
-        hadamard_ls.METHOD,
-        procrustes.METHOD,
-        symmetric.METHOD,
-        replaceme_ls.METHOD,
-        replaceme_cosine.METHOD,
-        lra.METHOD,
-        ghost.METHOD,
-        affine.METHOD,
-        ghost_sink.METHOD,
-        refit_layer.METHOD,
-        ghost_layer.METHOD,
-    )
-}
-
-
-def find_method(name: str) -> Method:
-    """The method of that name.
-
-    Raises:
-        ConfigError: If there is none; lists those there are.
-    """
-    if name not in METHODS:
-        raise ConfigError(f"There is no recovery '{name}'.", f"Choose from: {', '.join(METHODS)}.")
-    return METHODS[name]
+OPERATORS = Registry(
+    "operator",
+    Operator,
+    (
+        "ghostlab.recovery.drop:OPERATOR",
+        "ghostlab.recovery.mean_shift:OPERATOR",
+        "ghostlab.recovery.scalar:OPERATOR",
+        "ghostlab.recovery.linearpatch:DIAGONAL",
+        "ghostlab.recovery.linearpatch:ROTATED",
+        "ghostlab.recovery.diag_ls:OPERATOR",
+        "ghostlab.recovery.hadamard_ls:OPERATOR",
+        "ghostlab.recovery.procrustes:OPERATOR",
+        "ghostlab.recovery.symmetric:OPERATOR",
+        "ghostlab.recovery.replaceme_ls:OPERATOR",
+        "ghostlab.recovery.replaceme_cosine:OPERATOR",
+        "ghostlab.recovery.lra:OPERATOR",
+        "ghostlab.recovery.ghost:OPERATOR",
+        "ghostlab.recovery.affine:OPERATOR",
+        "ghostlab.recovery.ghost_sink:OPERATOR",
+        "ghostlab.recovery.refit_layer:OPERATOR",
+        "ghostlab.recovery.ghost_layer:OPERATOR",
+    ),
+    group="ghostlab.operators",
+)
 
 
 def resolve(
     specs: Iterable[RecoverySpec], rank: int | None = None, ridge: str = "auto"
 ) -> list[RecoverySpec]:
-    """Specs with the run's rank and ridge filled in where a method takes them and the spec names none.
+    """Specs with the run's rank and ridge filled in where an operator takes them and the spec names none.
 
     Raises:
-        ConfigError: If a method is unknown or an option does not apply to it.
+        ConfigError: If an operator is unknown or an option does not apply to it.
     """
     found = []
     for spec in specs:
-        method = find_method(spec.method)
-        method.check(spec)
-        takes = method.options
+        operator = OPERATORS.find(spec.method)
+        operator.check(spec)
+        takes = operator.options
         found.append(spec.filled(rank if "rank" in takes else None, ridge if "ridge" in takes else "auto"))
     return found

@@ -7,18 +7,16 @@ all at once, so that memory does not grow with the text; batches are of tokens i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn.functional import cosine_similarity
-
-from ghostlab.model.device import exact
 from ghostlab.progress import Progress
-from ghostlab.recovery.base import BlockFit, Method, Option
-from ghostlab.recovery.data import FitData
-from ghostlab.recovery.linear import scarcity
-from ghostlab.recovery.merged_mlp import MlpBefore, explained
-from ghostlab.spec import RecoverySpec
+from ghostlab.recovery.base import BlockFit, FitData, Operator, Option, RecoverySpec
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from ghostlab.recovery.mlp import MlpBefore
 
 TOKENS = 1024
 """Tokens per step, as in the paper."""
@@ -26,11 +24,15 @@ TOKENS = 1024
 EPOCHS = 1000
 """The most passes: without a bound one request could keep a shared host busy for ever."""
 
-Pair = tuple[Tensor, Tensor]
-
 
 def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     """Minimise the mean of 1 - cos(M T, x_e - rest) over T."""
+    import torch
+
+    from ghostlab.model.device import exact
+    from ghostlab.recovery.linear import scarcity
+    from ghostlab.recovery.mlp import MlpBefore, explained
+
     before = MlpBefore(data, "replaceme_cosine")
     epochs, rate = int(spec.option("epochs", "10")), float(spec.option("lr", "1e-4"))
     width = data.model.width
@@ -54,6 +56,9 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
 
 def _epoch(before: MlpBefore, transform: Tensor, adam: torch.optim.Optimizer, progress: Progress) -> float:
     """One pass over the tokens; the mean loss per token during it."""
+    import torch
+    from torch.nn.functional import cosine_similarity
+
     summed, count = 0.0, 0
     for output, target in steps(_pairs(before, progress)):
         progress.check()
@@ -65,15 +70,17 @@ def _epoch(before: MlpBefore, transform: Tensor, adam: torch.optim.Optimizer, pr
     return summed / count
 
 
-def _pairs(before: MlpBefore, progress: Progress) -> Iterator[Pair]:
+def _pairs(before: MlpBefore, progress: Progress) -> Iterator[tuple[Tensor, Tensor]]:
     """M and x_e - rest = c (D + M), up to the scale c that no cosine sees, in float32."""
     for batch in before.batches(progress):
         output = batch.output.float()
         yield output, batch.change.float() + output
 
 
-def steps(pairs: Iterable[Pair], tokens: int = TOKENS) -> Iterator[Pair]:
+def steps(pairs: Iterable[tuple[Tensor, Tensor]], tokens: int = TOKENS) -> Iterator[tuple[Tensor, Tensor]]:
     """The same tokens in batches of ``tokens``, the last one what is left."""
+    import torch
+
     held: list[Tensor] = []
     for pair in pairs:
         merged = [torch.cat(parts) for parts in zip(held, pair, strict=True)] if held else list(pair)
@@ -85,11 +92,12 @@ def steps(pairs: Iterable[Pair], tokens: int = TOKENS) -> Iterator[Pair]:
         yield held[0], held[1]
 
 
-METHOD = Method(
+OPERATOR = Operator(
     name="replaceme_cosine",
     title="ReplaceMe, cosine",
     summary="The same place, with the transform that brings directions closest, by gradient descent.",
     formula=r"W_{down}' = W_{down} T,\quad T = \arg\min_T \overline{1 - \cos(MT,\; x_e - x_s + M)}",
+    expresses="as `replaceme_ls`; directions matched instead of errors minimised",
     source="ReplaceMe (2505.02819), cosine",
     group="merged",
     fit=fit,

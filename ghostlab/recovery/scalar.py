@@ -3,18 +3,8 @@
 That paper's exact estimator is not public; three natural ones are offered, and the one used is reported.
 """
 
-from __future__ import annotations
-
-import torch
-
 from ghostlab.errors import ConfigError
-from ghostlab.model.device import exact
-from ghostlab.model.replacement import AffineMap
-from ghostlab.recovery.base import WEIGHTED, BlockFit, Method, Option
-from ghostlab.recovery.data import FitData
-from ghostlab.recovery.linear import block_fit
-from ghostlab.recovery.scaling import ratio
-from ghostlab.spec import RecoverySpec
+from ghostlab.recovery.base import WEIGHTED, BlockFit, FitData, Operator, Option, RecoverySpec
 
 ESTIMATOR = Option(
     "ls: least squares <X, Y> / <X, X>; norm: mean norm after the block over mean norm before it; "
@@ -29,13 +19,17 @@ def fit(data: FitData, spec: RecoverySpec) -> BlockFit:
     Raises:
         ConfigError: If a weight is asked for with an estimator that is not least squares.
     """
+    from ghostlab.model.replacement import AffineMap
+    from ghostlab.recovery.linear import block_fit
+
     estimator = spec.option("estimator", "ls")
     if estimator != "ls" and data.weighting != "none":
         raise ConfigError(
             f"Estimator '{estimator}' weighs all tokens alike.", "Use estimator=ls with weight=relative."
         )
     excess = _least_squares(data) if estimator == "ls" else _norms(data, estimator) - 1
-    diagonal = torch.full_like(data.moments().all().x, excess)  # on the moments' device
+    sums = data.moments().all().x
+    diagonal = sums.new_full(sums.shape, excess)
     details = {"estimator": estimator, "alpha": 1 + excess}
     return block_fit(data, AffineMap(diagonal=diagonal), details=details)
 
@@ -48,6 +42,9 @@ def _least_squares(data: FitData) -> float:
 
 
 def _norms(data: FitData, estimator: str) -> float:
+    from ghostlab.model.device import exact
+    from ghostlab.recovery.scaling import ratio
+
     before, after, ratios, count = 0.0, 0.0, 0.0, 0
     for _, states in data.batches({data.block.start, data.block.stop}):
         x, y = (exact(states[b].float().norm(dim=-1)) for b in (data.block.start, data.block.stop))
@@ -56,12 +53,13 @@ def _norms(data: FitData, estimator: str) -> float:
     return after / before if estimator == "norm" else ratios / count
 
 
-METHOD = Method(
+OPERATOR = Operator(
     name="scalar",
     title="Scalar",
     summary="Multiplies the state by one number, by least squares or by the ratio of norms (an option).",
     formula=r"\hat y = \alpha x,\quad \alpha = \frac{\langle X, Y\rangle}{\langle X, X\rangle}"
     r" \;\text{or}\; \frac{\overline{\lVert y\rVert}}{\overline{\lVert x\rVert}}",
+    expresses="one magnification",
     source="Prune&Comp (2507.18212)",
     group="baseline",
     fit=fit,

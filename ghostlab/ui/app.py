@@ -12,9 +12,10 @@ from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import api, asking, picks, present, queue, registry, theme, tour
+from ghostlab.ui import api, asking, picks, present, queue, theme, tour
 from ghostlab.ui.events import Events
 from ghostlab.ui.page import QUIET, JobButtons, Page
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import picker, sidebar
@@ -53,7 +54,7 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
     with gr.Row(elem_id="top"):
         gr.HTML(present.header(), elem_id="header", min_width=240)
         tour.build()
-    lacking = registry.missing()
+    lacking = catalogue.missing()
     gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
     for part in (page.source, page.status, page.queue):
         part.render()
@@ -152,6 +153,6 @@ def launch(
 def warm_up() -> None:
     """Import what the first run needs, so that it does not wait for it."""
     try:
-        registry.load()
+        catalogue.load()
     except Exception:  # a page that works without it is better than none; the first run will say why
         _LOG.exception("could not load the laboratory")

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import gradio as gr
 
 from ghostlab.plots import explained
+from ghostlab.pruning.base import Criterion
+from ghostlab.recovery.base import Operator
 from ghostlab.spec import GROUPS
-from ghostlab.ui.service.catalogue import CriterionOffer, OperatorOffer
 
 LATEX = [{"left": "$$", "right": "$$", "display": True}]
 """Formulas stand on lines of their own: a narrow sidebar can scroll one without breaking it."""
@@ -35,7 +36,7 @@ def of_figure(figure: str) -> str:
     return "<details>" + "\n\n".join(parts)
 
 
-def operators(entries: Iterable[OperatorOffer]) -> str:
+def operators(entries: Iterable[Operator]) -> str:
     """All operators, under the headings of their groups."""
     known = list(entries)
     parts = []
@@ -45,17 +46,17 @@ def operators(entries: Iterable[OperatorOffer]) -> str:
     return "\n\n".join(parts)
 
 
-def criteria(entries: Iterable[CriterionOffer]) -> str:
+def criteria(entries: Iterable[Criterion]) -> str:
     """All criteria, in order."""
     return "\n\n".join(_entry(each, _facts(each)) for each in entries)
 
 
-def criterion(entry: CriterionOffer) -> str:
+def criterion(entry: Criterion) -> str:
     """The chosen criterion: its sentence, formula, unit and cost."""
     return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{_facts(entry)}.{_options(entry)}"
 
 
-def named(entry: OperatorOffer | CriterionOffer, label: str = "") -> str:
+def named(entry: Operator | Criterion, label: str = "") -> str:
     """Title and registry name, as both are written wherever there is room: ``Ghost layer (ghost)``.
 
     Args:
@@ -65,24 +66,24 @@ def named(entry: OperatorOffer | CriterionOffer, label: str = "") -> str:
     return f"{entry.title} ({label or entry.name})"
 
 
-def _entry(entry: OperatorOffer | CriterionOffer, facts: str) -> str:
+def _entry(entry: Operator | Criterion, facts: str) -> str:
     return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{facts}. {entry.source}.{_options(entry)}"
 
 
-def _head(entry: OperatorOffer | CriterionOffer) -> str:
+def _head(entry: Operator | Criterion) -> str:
     return f"**{entry.title}** `{entry.name}`  \n"
 
 
-def _formula(entry: OperatorOffer | CriterionOffer) -> str:
+def _formula(entry: Operator | Criterion) -> str:
     return f"$${entry.formula}$$"
 
 
-def _facts(entry: CriterionOffer) -> str:
+def _facts(entry: Criterion) -> str:
     passes = "No pass over text" if entry.cost == "none" else f"Cost: {entry.cost}"
     return f"Scores every {entry.unit}. {passes}"
 
 
-def _options(entry: OperatorOffer | CriterionOffer) -> str:
+def _options(entry: Operator | Criterion) -> str:
     """The options that can be written after its name."""
     if not entry.options:
         return ""

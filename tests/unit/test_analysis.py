@@ -12,11 +12,10 @@ from ghostlab.analysis.operator import describe, tiles
 from ghostlab.analysis.spectrum import cumulative_energy, svd_curve
 from ghostlab.analysis.symmetry import split, symmetry_split
 from ghostlab.calibration.moments import Moments
-from ghostlab.calibration.solve import solve
+from ghostlab.calibration.solve import best_symmetric, solve
 from ghostlab.cut import Block
 from ghostlab.model.replacement import AffineMap
-from ghostlab.recovery import wide as leading
-from ghostlab.recovery.symmetric import best_symmetric
+from ghostlab.recovery import lowrank as leading
 
 pytestmark = pytest.mark.unit
 WIDTH = 8

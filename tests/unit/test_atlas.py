@@ -24,8 +24,8 @@ from ghostlab.evaluation.scoreboard import score
 from ghostlab.lab.records import selection_info
 from ghostlab.model.replacement import Replacement
 from ghostlab.progress import SILENT, CancelToken, Progress
+from ghostlab.pruning.affine_fit import split_fit
 from ghostlab.pruning.registry import score as scores_of
-from ghostlab.pruning.split_fit import split_fit
 from ghostlab.results.atlas import Atlas, AtlasBlock, parse_lengths
 from ghostlab.results.scores import from_atlas
 from tests.helpers.lm import tiny_lm, tiny_windows

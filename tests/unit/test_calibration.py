@@ -14,8 +14,8 @@ from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import Cancelled, CutError, NumericsError
 from ghostlab.model.decoder import Decoder
 from ghostlab.progress import CancelToken, Progress
-from ghostlab.pruning import score, select
-from ghostlab.recovery import apply, fit
+from ghostlab.pruning.registry import score, select
+from ghostlab.recovery.fitting import apply, fit
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH
 

@@ -22,7 +22,7 @@ from ghostlab.model.decoder import Decoder
 from ghostlab.model.families import FAMILIES
 from ghostlab.model.model import Model
 from ghostlab.recovery.fitting import Fit
-from ghostlab.recovery.registry import METHODS
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.spec import RecoverySpec
 from tests.helpers.lm import check_generation, tiny_lm, tiny_windows
 from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
@@ -31,9 +31,9 @@ from tests.unit.test_decoder import by_hand
 pytestmark = pytest.mark.unit
 IDS = tiny_ids(2, 24)
 BLOCKS = {"first": "0:1", "middle": "2:3", "last": "3:6"}
-OPERATORS = ("drop", "ghost_sink", "refit_layer,first=offset", "replaceme_ls")
+ASKED = ("drop", "ghost_sink", "refit_layer,first=offset", "replaceme_ls")
 NORMED = {"gemma2", "gemma3_text", "olmo2"}
-OTHERS = sorted(set(METHODS) - {RecoverySpec.parse(name).method for name in OPERATORS})
+OTHERS = sorted(set(OPERATORS) - {RecoverySpec.parse(name).method for name in ASKED})
 """Each block of each family gets one of these too, in rotation."""
 
 REWRITES = {"replaceme_ls", "replaceme_cosine", "refit_layer", "ghost_layer"}
@@ -84,7 +84,7 @@ def with_options(name: str) -> str:
 def test_cached_and_padded_equals_plain(family: str, where: str, dtype: torch.dtype) -> None:
     cut = gl.parse_cut(BLOCKS[where])
     seen = []
-    for method in (*OPERATORS, *other(family, where, dtype)):
+    for method in (*ASKED, *other(family, where, dtype)):
         fitted = fit(family, cut, method)
         if fitted is not None:
             hf = gl.apply(model(family, dtype), cut, fitted).hf
@@ -98,7 +98,7 @@ def test_cached_and_padded_equals_plain(family: str, where: str, dtype: torch.dt
 
 
 @pytest.mark.parametrize("family", ["gpt2", "gemma2"])
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_every_recovery_runs(name: str, family: str) -> None:
     cut = gl.parse_cut("1:3,5:6")
     fitted = fit(family, cut, with_options(name))

@@ -26,7 +26,7 @@ from ghostlab.model import load as load_module
 from ghostlab.model.load import load_model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.settings import PUBLIC_LIMITS, Settings
-from ghostlab.ui import registry
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.sidebar import picker
 from tests.helpers.fake_hub import fake_hub
 from tests.helpers.folders import change_config, save_folder
@@ -166,7 +166,7 @@ def test_the_layers_of_a_model_are_drawn_from_its_configuration_alone(
     assert drawn("org/good", settings) == [plain, counted]
     assert len(hub) == asked, "what was fetched once is not fetched again"
     with pytest.raises(CutError, match="It has"):
-        registry.check_cut(RunConfig(model="org/good", drop="90:91"), settings)
+        catalogue.check_cut(RunConfig(model="org/good", drop="90:91"), settings)
     _point_to("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
     assert "once it has been loaded" in drawn("org/coded", settings)[-1]["note"]
 

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from ghostlab.analysis.directions import top_directions
-from ghostlab.analysis.plane import state_plane
-from ghostlab.analysis.tokens import TokenSample
+from ghostlab.analysis.tokens import TokenSample, state_plane
 from ghostlab.calibration.moments import Moments
 from ghostlab.calibration.solve import solve
 from ghostlab.model.replacement import AffineMap

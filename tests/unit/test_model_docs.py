@@ -16,7 +16,7 @@ from ghostlab.lab.export import FORMS
 from ghostlab.model.families import FAMILIES
 from ghostlab.model.model import Model
 from ghostlab.model.projections import find_projections
-from ghostlab.recovery.registry import METHODS
+from ghostlab.recovery.registry import OPERATORS
 from tests.helpers.lm import tiny_lm, tiny_windows
 
 pytestmark = pytest.mark.unit
@@ -71,7 +71,7 @@ def is_stock(family: str, cut_text: str, method: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_which_operators_can_be_stock(name: str) -> None:
     asked = {"refit_layer": "refit_layer,first=layer", "replaceme_cosine": "replaceme_cosine,epochs=1"}
     found = [
@@ -90,4 +90,4 @@ def test_which_operators_can_be_stock(name: str) -> None:
 
 
 def test_every_form_and_every_operator_is_listed() -> None:
-    assert set(rows(EXPORT)) == set(METHODS) | set(FORMS)
+    assert set(rows(EXPORT)) == set(OPERATORS) | set(FORMS)

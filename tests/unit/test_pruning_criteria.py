@@ -14,7 +14,7 @@ from ghostlab.calibration.store import Budget
 from ghostlab.cut import Cut
 from ghostlab.errors import CutError
 from ghostlab.model.model import Model
-from ghostlab.pruning import score, select
+from ghostlab.pruning.registry import score, select
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH
 

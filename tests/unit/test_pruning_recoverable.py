@@ -12,8 +12,8 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import massive_tokens
 from ghostlab.calibration.solve import RELATIVE_RIDGES
 from ghostlab.cut import Block, Cut
-from ghostlab.pruning import score
-from ghostlab.recovery import apply, fit
+from ghostlab.pruning.registry import score
+from ghostlab.recovery.fitting import apply, fit
 from tests.helpers.lm import tiny_lm, tiny_windows
 
 pytestmark = pytest.mark.unit

@@ -11,8 +11,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError
 from ghostlab.lab.records import selection_info
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.pruning import CRITERIA, score
 from ghostlab.pruning.base import Criterion
+from ghostlab.pruning.registry import CRITERIA, score
 from ghostlab.spec import CriterionSpec
 from tests.helpers.lm import tiny_lm, tiny_windows
 

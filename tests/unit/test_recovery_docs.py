@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ghostlab.recovery.registry import METHODS
+from ghostlab.recovery.registry import OPERATORS
 
 pytestmark = pytest.mark.unit
 PAGE = (Path(__file__).parents[2] / "docs" / "operators.md").read_text(encoding="utf-8")
@@ -19,19 +19,19 @@ def rows() -> dict[str, list[str]]:
 
 
 def test_every_method_has_its_row_in_the_order_of_the_registry() -> None:
-    assert list(rows()) == list(METHODS)
+    assert list(rows()) == list(OPERATORS)
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_a_row_says_what_the_registry_says(name: str) -> None:
-    method = METHODS[name]
+    method = OPERATORS[name]
     formula, adds, expresses, source = rows()[name]
     assert (formula, adds, source) == (f"$`{method.formula}`$", method.adds, method.source)
     assert len(expresses) > 10
 
 
 @pytest.mark.parametrize(
-    "option", sorted({option for method in METHODS.values() for option in method.options})
+    "option", sorted({option for method in OPERATORS.values() for option in method.options})
 )
 def test_every_option_is_explained(option: str) -> None:
     explained = PAGE[PAGE.index("## Options") : PAGE.index("## Notes")]

@@ -9,14 +9,13 @@ import pytest
 import torch
 from scipy.linalg import orthogonal_procrustes
 
-from ghostlab.calibration.solve import RELATIVE_RIDGES
+from ghostlab.calibration.solve import RELATIVE_RIDGES, best_symmetric
 from ghostlab.errors import ConfigError
 from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.base import BlockFit
 from ghostlab.recovery.data import FitData
 from ghostlab.recovery.hadamard import rotation
-from ghostlab.recovery.registry import METHODS, resolve
-from ghostlab.recovery.symmetric import best_symmetric
+from ghostlab.recovery.registry import OPERATORS, resolve
 from ghostlab.spec import RecoverySpec
 from tests.helpers.given import GivenData
 
@@ -48,8 +47,8 @@ def tokens(given: GivenData, weight: str = "none") -> tuple[torch.Tensor, torch.
 
 def run(data: FitData, text: str) -> BlockFit:
     (spec,) = resolve([RecoverySpec.parse(text)])
-    data.weighting = METHODS[spec.method].weighting(spec)
-    return METHODS[spec.method].fit(data, spec)
+    data.weighting = OPERATORS[spec.method].weighting(spec)
+    return OPERATORS[spec.method].fit(data, spec)
 
 
 def fitted_map(fitted: BlockFit) -> AffineMap:
@@ -74,7 +73,7 @@ def descend(loss: Callable[[torch.Tensor], torch.Tensor], start: torch.Tensor) -
 
 
 MAPS = sorted(
-    set(METHODS) - {"drop", "lra", "replaceme_ls", "replaceme_cosine", "refit_layer", "ghost_layer"}
+    set(OPERATORS) - {"drop", "lra", "replaceme_ls", "replaceme_cosine", "refit_layer", "ghost_layer"}
 )
 
 
@@ -254,7 +253,7 @@ def test_the_families_contain_each_other(given: GivenData) -> None:
         ("mean_shift", "affine"),
     )
     shares = {
-        name: run(given, f"{name},ridge=0" if "ridge" in METHODS[name].options else name).explained_train
+        name: run(given, f"{name},ridge=0" if "ridge" in OPERATORS[name].options else name).explained_train
         for name in {name for chain in chains for name in chain}
     }
     for small, large in (pair for chain in chains for pair in pairwise(chain)):
@@ -265,7 +264,7 @@ def test_the_families_contain_each_other(given: GivenData) -> None:
     "name", ["ghost", "affine", "ghost_sink", "symmetric", "procrustes", "hadamard_ls", "linearpatch"]
 )
 def test_reduced_rank_never_has_more_error_than_truncated_svd(given: GivenData, name: str) -> None:
-    ridge = ",ridge=0" if "ridge" in METHODS[name].options else ""
+    ridge = ",ridge=0" if "ridge" in OPERATORS[name].options else ""
     ridge += ",weight=none" if name == "ghost_sink" else ""  # training error is counted alike for all tokens
     full = run(given, name + ridge).explained_train
     best = []

@@ -15,7 +15,7 @@ from ghostlab.model.projections import find_projections, weight_of
 from ghostlab.model.replacement import Replacement
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.recovery.data import FitData
-from ghostlab.recovery.merged_mlp import MlpBefore
+from ghostlab.recovery.mlp import MlpBefore
 from ghostlab.recovery.replaceme_cosine import steps
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import WIDTH

@@ -11,7 +11,7 @@ from ghostlab.calibration.solve import RELATIVE_RIDGES, choose_ridge, solve
 from ghostlab.errors import ConfigError, NumericsError
 from ghostlab.recovery.linear import fit_linear
 from ghostlab.recovery.lowrank import reduced_rank, truncated_svd
-from ghostlab.recovery.registry import METHODS, find_method, resolve
+from ghostlab.recovery.registry import OPERATORS, resolve
 from ghostlab.spec import RecoverySpec
 from tests.helpers.given import GivenData
 
@@ -174,16 +174,16 @@ def test_a_low_rank_affine_fit_has_the_bias_that_belongs_to_it() -> None:
     assert residual.mean(0).abs().max() < 1e-3, "the mean must be met whatever the rank"
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_registry_entries_are_complete(name: str) -> None:
-    method = find_method(name)
+    method = OPERATORS.find(name)
     assert method.name == name
     assert all((method.title, method.summary, method.formula, method.source))
 
 
 def test_unknown_methods_are_listed_against() -> None:
     with pytest.raises(ConfigError, match="ghost"):
-        find_method("ghots")
+        OPERATORS.find("ghots")
 
 
 def test_reduced_rank_is_the_best_of_its_rank_for_the_activations() -> None:

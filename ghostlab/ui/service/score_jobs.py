@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ghostlab import checks
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.store import Job
 from ghostlab.lab.requests import ScoreRequest
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.scores import Scoring, alike, from_atlas, scored
-from ghostlab.ui import registry
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.service import Finding, Service, listeners
 
 
@@ -22,9 +21,7 @@ def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:
     config = scored(config)
     if config.select is None:
         raise ConfigError("No criterion is chosen.", "Choose one of the list.")
-    checks.check(config, service.settings)
-    registry.check_criterion(config.select)
-    registry.check_cut(config, service.settings)
+    catalogue.check(config, service.settings)
     service.uploaded.check(config, owner)
 
     def work(job: Job[Finding]) -> Finding:

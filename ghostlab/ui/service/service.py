@@ -19,8 +19,7 @@ from ghostlab.results.atlas import Atlas, parse_lengths, surveyed
 from ghostlab.results.run import RunResult
 from ghostlab.results.scores import Scoring
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
-from ghostlab.ui.service import handed
+from ghostlab.ui.service import catalogue, handed
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.uploads import OwnedTexts
 
@@ -64,7 +63,7 @@ class Service:
     def lab(self) -> Laboratory:
         """The laboratory, made on first use."""
         if self._lab is None:
-            registry.load()
+            catalogue.load()
             from ghostlab.lab.lab import Lab
 
             self._lab = Lab(self.settings)
@@ -76,8 +75,7 @@ class Service:
         Raises:
             GhostlabError: If the configuration cannot work here or too many runs wait.
         """
-        checks.check(config, self.settings)
-        registry.check_cut(config, self.settings)
+        catalogue.check(config, self.settings)
         self.uploaded.check(config, owner)
 
         def work(job: Job[Finding]) -> Finding:

