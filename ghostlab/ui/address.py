@@ -1,4 +1,4 @@
-"""What the address of a page says: the last run, block map and scores, or settings for a new one."""
+"""What the address of a page says: the last run, atlas and scores, or settings for a new one."""
 
 from __future__ import annotations
 
@@ -18,22 +18,10 @@ from ghostlab.ui.service.service import Finding, Service
 Name = Literal["run", "atlas", "scores"]
 Query = Sequence[tuple[str, str]]
 NAMES: tuple[Name, ...] = ("run", "atlas", "scores")
-WHAT = {"run": "run", "atlas": "block map", "scores": "scoring of blocks"}
+WHAT = {"run": "run", "atlas": "atlas", "scores": "scoring of blocks"}
 """For people; by kind of job, too."""
 LONGEST = 2000
 """Characters of a query; pasted text makes longer ones, which browsers and servers cut off."""
-SHOW = """(query) => {
-  if (!query) return;
-  const url = new URL(location.href);
-  const said = new URLSearchParams(query);
-  const kept = ["__theme", "run", "atlas", "scores"];
-  if (said.has("run")) kept.pop(); // a run says by itself how its blocks were scored
-  for (const name of kept)
-    if (url.searchParams.has(name) && !said.has(name)) said.set(name, url.searchParams.get(name));
-  url.search = said;
-  history.replaceState(null, "", url);
-}"""
-"""Puts what :func:`of` says into the address; of what it said before, the look and the other jobs stay."""
 
 
 def of(service: Service, job_id: str) -> str:
@@ -51,7 +39,9 @@ def bind(page: Page) -> None:
     def query(job_id: str) -> str:
         return of(page.service, job_id)
 
-    on(page.job.change, query, page.job, page.query).success(None, page.query, None, js=SHOW)
+    on(page.job.change, query, page.job, page.query).success(
+        None, page.query, None, js="ghostlab.showAddress"
+    )
 
 
 def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:

@@ -10,15 +10,14 @@ import gradio as gr
 
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
-from ghostlab.plots import tokens
 from ghostlab.settings import Settings
-from ghostlab.ui import api, asking, picks, present, queue, theme, tour
+from ghostlab.ui import api, asking, html, picks, theme
 from ghostlab.ui.events import Events
 from ghostlab.ui.page import QUIET, JobButtons, Page
 from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.sidebar import picker, sidebar
+from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.tabs import TABS
 from ghostlab.ui.tabs.atlas.handlers import Surveys
 from ghostlab.ui.tabs.compare.handlers import Compared
@@ -52,10 +51,10 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
     page = Page(demo, service)
     bar = sidebar.build(page)
     with gr.Row(elem_id="top"):
-        gr.HTML(present.header(), elem_id="header", min_width=240)
-        tour.build()
+        gr.HTML(html.header(), elem_id="header", min_width=240)
+        gr.HTML(html.tour(theme.static("tour.json")), js_on_load=theme.static("tour.js"), elem_id="tour")
     lacking = catalogue.missing()
-    gr.HTML(present.notice(lacking), elem_id="notice", visible=bool(lacking))
+    gr.HTML(html.notice(lacking), elem_id="notice", visible=bool(lacking))
     for part in (page.source, page.status, page.queue):
         part.render()
     tabs, places = {}, {}
@@ -64,7 +63,7 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
             with gr.Tab(title) as page.tab:
                 places[title] = page.tab
                 tabs[title] = build(page)
-    gr.HTML(present.footer(__version__, service.settings.profile), elem_id="footer")
+    gr.HTML(html.footer(__version__, service.settings.profile), elem_id="footer")
     _bind_tabs(page, tabs, places)
     sidebar.bind(page, bar)
     events = Events(page, tabs)
@@ -96,7 +95,7 @@ def _bind_tabs(page: Page, tabs: Any, places: Any) -> None:
 def _launch_arguments(settings: Settings) -> dict[str, Any]:
     return {
         "theme": theme.theme(),
-        "css_paths": [theme.CSS, queue.CSS, picker.CSS, tour.CSS, tokens.CSS],
+        "css_paths": theme.STYLES,
         "head": theme.head(),
         "favicon_path": theme.ICON,
         "share": False,

@@ -15,8 +15,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.jobs.record import JobView
 from ghostlab.results.run import RunResult
-from ghostlab.ui import address, present
-from ghostlab.ui.page import FOLD_ON_PHONE, Outputs, Page, Tab, Update, on
+from ghostlab.ui import address, html
+from ghostlab.ui.page import Outputs, Page, Tab, Update, on
 from ghostlab.ui.queue import PAUSE, Queue, add
 from ghostlab.ui.service.service import Finding
 from ghostlab.ui.sidebar import scores, sidebar
@@ -44,12 +44,12 @@ class Events:
         found = list(page.found.values())
         words, figures = self._components("words"), self._components("figures")
         run = on(page.run.click, self.run, [page.job, *inputs], page.starts, validator=self.validate)
-        run.success(None, None, None, js=FOLD_ON_PHONE)
+        run.success(None, None, None, js="ghostlab.foldSidebar")
         showing = [page.job, *page.tells, *shows]
         on(page.queue.click, self.press, page.job, showing)
         if page.open_file is not None:
             file = on(page.open_file.upload, self.accept, [page.open_file, page.job], [*showing, *inputs])
-            file.success(None, None, None, js=FOLD_ON_PHONE)
+            file.success(None, None, None, js="ghostlab.foldSidebar")
         address.bind(page)
         follows = [page.job, *page.tells, *shows, *lists, *found, *page.pressed]
         on(page.job.change, self.watch, [page.job, page.shown, page.jobs], follows, trigger_mode="multiple")
@@ -57,7 +57,7 @@ class Events:
         on(page.shown.change, self.words, page.shown, words)
         on(page.drawn.change, self.figures, page.drawn, figures)
         page.bind()
-        page.demo.load(None, None, None, js=FOLD_ON_PHONE)
+        page.demo.load(None, None, None, js="ghostlab.foldSidebar")
         first = [page.job, *inputs, page.status, *shows, *lists, *words, *figures, *found]
         on(page.demo.load, self.open, page.jobs, first)
 
@@ -167,7 +167,7 @@ class Events:
         """The example's page, drawn once for all visitors."""
         example = self.service.example
         if self._example is None:
-            drawn: Update = {self.page.source: present.source(example, example=True)}
+            drawn: Update = {self.page.source: html.source(example, example=True)}
             if example is not None:
                 drawn |= self._live(example, None)
                 drawn |= self._rendered(example, "words") | self._rendered(example, "figures")
@@ -185,7 +185,7 @@ class Events:
         """What a job's result changes on a page that shows ``last``."""
         update = self._live(result, view)
         if last is not result:
-            update |= {self.page.shown: view.id, self.page.source: present.source(result, False, view.kind)}
+            update |= {self.page.shown: view.id, self.page.source: html.source(result, False, view.kind)}
         if last is None or last.runs is not result.runs:
             update[self.page.drawn] = view.id
         return update

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -18,17 +17,13 @@ from gradio.components import Component
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
 from ghostlab.results.run import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import html, theme
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Finding, Service
 
 Update = dict[Any, Any]
 """Component -> new value; what is left out stays as it is."""
 QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None}
-FOLD_ON_PHONE = """() => {
-  if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();
-}"""
-STATIC = Path(__file__).with_name("static")
 _LOG = logging.getLogger(__name__)
 
 
@@ -174,8 +169,7 @@ class Page:
             render=False,
         )
         self.status = gr.HTML(elem_id="status", render=False)
-        clicks = (STATIC / "queue.js").read_text(encoding="utf-8")
-        self.queue = gr.HTML(elem_id="agenda", js_on_load=clicks, render=False)
+        self.queue = gr.HTML(elem_id="agenda", js_on_load=theme.static("queue.js"), render=False)
         self.jobs = gr.BrowserState([], storage_key="ghostlab-agenda")
         example = {"id": "", "name": "Example", "query": ""}
         self.runs = gr.BrowserState([example], storage_key="ghostlab-runs")
@@ -224,7 +218,7 @@ class Page:
 
         for event, queue, inputs in self._starting:
             started = on(event, press(queue), list(inputs), self.starts)
-            started.success(None, None, None, js=FOLD_ON_PHONE)
+            started.success(None, None, None, js="ghostlab.foldSidebar")
         for buttons in self.buttons:
             on(buttons.stop.click, self.service.jobs.cancel, self.job, queue=False)
 
@@ -252,8 +246,8 @@ class Page:
         """How a job goes: on top of the page, and beside the buttons of the tabs that start one."""
         first, *others = self.tells
         return {
-            first: present.progress(view),
-            **dict.fromkeys(others, present.progress(view, again=True)),
+            first: html.progress(view),
+            **dict.fromkeys(others, html.progress(view, again=True)),
         }
 
     def busy(self, busy: bool) -> Update:

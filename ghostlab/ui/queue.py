@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -18,13 +17,11 @@ from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
 from ghostlab.jobs.store import JobStore
 from ghostlab.results.run import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import html
 from ghostlab.ui.address import LONGEST
-from ghostlab.ui.page import STATIC
 from ghostlab.ui.service.service import Finding, Service
 
 View = JobView[Finding]
-CSS = STATIC / "queue.css"
 MOST = 100
 """Ids that a browser keeps: more than a server remembers jobs."""
 SHOWN = 5
@@ -33,7 +30,7 @@ PAUSE = 1.0
 """Seconds on one finished job before the page goes on: its figures must have arrived."""
 _KINDS = {
     "generate": "Texts",
-    "atlas": "Block map",
+    "atlas": "Atlas",
     "probe": "Altered map",
     "tasks": "Zero-shot tasks",
     "scores": "Scores of layers",
@@ -96,8 +93,7 @@ class Queue:
         rows = [view for view in self.views if view in ended or not view.finished]
         if len(rows) < 2 and all(followed is not None and view.id == followed.id for view in rows):
             return ""
-        items = zip(rows, _words(rows), strict=True)
-        return f'<ol class="gl-agenda" aria-label="Your runs">{"".join(_row(*item) for item in items)}</ol>'
+        return html.queue([_row(view, about) for view, about in zip(rows, _words(rows), strict=True)])
 
 
 def _read(stored: Any) -> dict[str, bool]:
@@ -110,24 +106,13 @@ def _nothing_to_see(view: View) -> bool:
     return view.finished and view.result is None and not view.error
 
 
-def _row(view: View, words: str) -> str:
-    text = escape(words)
-    button = ""
+def _row(view: View, about: str) -> html.Row:
+    act = ""
     if not view.finished:
-        button = _button(view, "stop", "Stop", text) if not view.stopping else ""
+        act = "" if view.stopping else "stop"
     elif isinstance(view.result, RunResult):
-        button = _button(view, "open", "Open", text)
-    return (
-        f'<li class="gl-{view.state}"><b>{escape(_state(view))}</b>'
-        f'<span title="{text}">{text}</span>{button}</li>'
-    )
-
-
-def _button(view: View, act: str, name: str, words: str) -> str:
-    return (
-        f'<button type="button" data-job="{escape(view.id)}" data-act="{act}" '
-        f'aria-label="{name}: {words}">{name}</button>'
-    )
+        act = "open"
+    return html.Row(view.id, view.state, _state(view), about, act)
 
 
 def _state(view: View) -> str:
@@ -137,7 +122,7 @@ def _state(view: View) -> str:
     if view.state == "running":
         return "Stopping" if view.stopping else "Computing"
     if view.state == "done":
-        return f"Done in {present.duration(view.elapsed)}"
+        return f"Done in {html.duration(view.elapsed)}"
     return view.state.capitalize()
 
 

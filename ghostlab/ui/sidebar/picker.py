@@ -22,11 +22,10 @@ from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui.page import STATIC, Page, on
+from ghostlab.ui import html, theme
+from ghostlab.ui.page import Page, on
 from ghostlab.ui.service import catalogue
 
-CSS = STATIC / "picker.css"
-_JS = CSS.with_suffix(".js")
 BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 """Who decides what is dropped."""
 _SHORTEST = 0.06
@@ -46,33 +45,12 @@ _FACTS = {
 _NOT_SEEN = "The layers of {} are shown once it has been loaded; name blocks in the field, and press Run."
 
 
-def _template() -> str:
-    rows = "".join(
-        f'<div data-fact="{name}" hidden><dt>{title}</dt><dd><b></b>{_tip(title, help)}</dd></div>'
-        for name, (title, help) in _FACTS.items()
-    )
-    return (
-        '<div class="gl-picker"><div class="gl-strip" role="group"></div>'
-        '<div class="gl-colours" hidden><span style="--gl-key:var(--gl-attention)">attention</span>'
-        '<span class="gl-types">in a sliding window</span>'
-        '<span style="--gl-key:var(--gl-mlp)">MLP</span>'
-        '<span class="gl-scored" style="--gl-key:var(--gl-score)"> </span></div>'
-        f'<p class="gl-said" role="status"></p><dl class="gl-facts">{rows}</dl></div>'
-    )
-
-
-def _tip(title: str, help: str) -> str:
-    if not help:
-        return ""
-    return f'<button type="button" class="gl-help" aria-label="{title}: {help}">?<span>{help}</span></button>'
-
-
 def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:
     """The picker on the default model, with the scores of a criterion; to be called inside ``gr.Blocks``."""
     return gr.HTML(
         default.drop or "",
-        html_template=_template(),
-        js_on_load=_JS.read_text(encoding="utf-8"),
+        html_template=html.picker(_FACTS),
+        js_on_load=theme.static("picker.js"),
         apply_default_css=False,
         label="Layers of the model",
         elem_id="picker",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from html import escape
+import html as markup
 from typing import Any, get_args
 
 import gradio as gr
 
 from ghostlab.config import PromptFormat, RunConfig, help_of
 from ghostlab.jobs.record import JobView
-from ghostlab.plots import tokens
+from ghostlab.plots import style, tokens
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, html
 from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -79,14 +79,18 @@ def lead_of(result: RunResult) -> str:
         return ""
     chat = made[0].prompt_format == "chat"
     put = "put as a chat message, by the model's template" if chat else "continued as it stands"
-    return f"The prompt was {put}. {escape(tokens.sentence(made))}"
+    return f"The prompt was {put}. {markup.escape(tokens.sentence(made))}"
 
 
 def columns_of(result: RunResult, view: JobView[object] | None) -> str:
     """The columns of a result; while its job still writes, what is written so far."""
     made = {one.variant: one for one in result.generations}
-    names = present.variants(result)
+    names = ["original", "pruned", *(run.label or run.method for run in result.runs)]
     ours = view if view is not None and view.result is result else None
     texts = {} if ours is None else ours.texts
     busy = ours is not None and not ours.finished and len(made) < len(names)
-    return present.columns(names, result.config.prompt, made, texts, busy=busy)
+    columns = [
+        html.Column(name, colour, result.config.prompt, made.get(name), texts.get(name))
+        for name, colour in zip(names, style.colours(len(names)), strict=False)
+    ]
+    return html.columns(columns, live=True, busy=busy)

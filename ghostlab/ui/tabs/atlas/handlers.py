@@ -16,14 +16,6 @@ from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.sidebar import read
 from ghostlab.ui.tabs.atlas import view as tab
 
-SAVE = """(text) => {
-  if (!text) return;
-  const url = URL.createObjectURL(new Blob([text]));
-  Object.assign(document.createElement("a"), {href: url, download: "NAME"}).click();
-  URL.revokeObjectURL(url);
-}"""
-"""Saves a text that the page holds as a file: nothing is left on the server."""
-
 
 class Surveys:
     """Handlers of the Block map tab; they hold no state of any user."""
@@ -61,7 +53,7 @@ class Surveys:
         own["take"].input(self.take, [own["take"], shown], touched, **quiet)
         for kind in ("json", "csv"):
             made = own[kind].click(getattr(self, kind), shown, own["file"], **quiet)
-            made.success(None, own["file"], None, js=SAVE.replace("NAME", f"atlas.{kind}"))
+            made.success(None, own["file"], None, js=f"(text) => ghostlab.saveText(text, 'atlas.{kind}')")
 
     def show(self, shown: str, colour: str) -> list[Any]:
         """Everything on an atlas."""

@@ -16,7 +16,7 @@ from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.results.atlas import Atlas
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, html, theme
 from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -30,48 +30,6 @@ _INTRO = (
     "original: what dropping it loses, and what is left after each map. Click a block to drop it in the "
     "next run."
 )
-_LISTEN = """
-const box = element.closest("#atlas");
-const cellAt = (chart, {clientX, clientY}) => {
-  const frame = chart.querySelector(".nsewdrag").getBoundingClientRect();
-  const {customdata, text} = chart.data.find((trace) => trace.customdata) ?? {};
-  const across = (clientX - frame.left) / frame.width, up = (frame.bottom - clientY) / frame.height;
-  if (!customdata || Math.min(across, up) < 0 || Math.max(across, up) >= 1) return {};
-  const row = Math.floor(up * customdata.length), column = Math.floor(across * customdata[0].length);
-  return {block: customdata[row][column], words: text[row][column]};
-};
-const tell = ({words}) => {
-  const lines = words?.split("<br>").map((line) => {
-    const part = Object.assign(document.createElement("p"), {textContent: line});
-    if (!line.includes(": ")) part.className = "gl-head";
-    return part;
-  });
-  if (lines) box.querySelector(".gl-told").replaceChildren(...lines);
-};
-const chartAt = (event) => event.target.closest?.("#atlas-map .js-plotly-plot");
-let pressed = null;
-document.addEventListener("pointermove", (event) => {
-  const chart = pressed?.chart ?? chartAt(event);
-  if (chart?.data) tell(cellAt(chart, event));
-});
-document.addEventListener("pointerdown", (event) => {
-  const chart = event.target.closest?.("#atlas-map .nsewdrag") && chartAt(event);
-  if (chart) pressed = {chart, x: event.clientX, y: event.clientY};
-});
-document.addEventListener("pointercancel", () => { pressed = null; });
-document.addEventListener("pointerup", (event) => {
-  const {chart, x, y} = pressed ?? {};
-  pressed = null;
-  if (!chart || Math.hypot(event.clientX - x, event.clientY - y) > 5) return;
-  const cell = cellAt(chart, event);
-  tell(cell);
-  if (cell.block) trigger("select", {index: 0, value: cell.block});
-});
-"""
-"""The cell under the pointer is told while it moves, pressed or not, and taken by a click.
-
-gr.Plot has no events, and plotly hears of no cell while a button is down. All cells are equally large.
-"""
 
 
 def build(_: Page) -> Tab:
@@ -91,7 +49,7 @@ def build(_: Page) -> Tab:
                 elem_id="atlas-map",
             )
             with gr.Column(scale=1, min_width=240):
-                made["told"] = gr.HTML(js_on_load=_LISTEN, elem_id="atlas-told")
+                made["told"] = gr.HTML(js_on_load=theme.static("atlas.js"), elem_id="atlas-told")
                 made["take"] = gr.Dropdown(
                     [], value=None, label="Drop the best block of a length", interactive=True,
                     info="As a click on it.", elem_id="atlas-take",
@@ -161,7 +119,7 @@ def coloured(atlas: Atlas, colour: str) -> list[Any]:
     return [
         f"### {colour}\n{unbroken(sentences.block_map(atlas, colour))}",
         drawn,
-        present.told(first),
+        html.facts(first),
         gr.Dropdown(choices=listed, value=None),
     ]
 
@@ -171,7 +129,7 @@ def source(atlas: Atlas, example: bool) -> str:
     config, lengths = atlas.config, atlas.lengths
     span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else str(*lengths)
     head = "**Example**, computed beforehand with the default settings" if example else "**Your map**"
-    took, text = present.duration(atlas.seconds), escape(_text(config.text))
+    took, text = html.duration(atlas.seconds), escape(_text(config.text))
     return (
         f"{head}: {escape(atlas.model)}, {config.sequences} × {config.length} tokens of {text}, "
         f"seed {config.seed}; {len(atlas.blocks)} blocks of {span} layers in {took}. "

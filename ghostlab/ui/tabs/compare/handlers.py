@@ -22,7 +22,7 @@ from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs.compare.entries import MOST, Entry, entries, named, plain, to_store
 from ghostlab.ui.tabs.compare.runs import listed, table
 from ghostlab.ui.tabs.compare.view import Comparing, compared
-from ghostlab.ui.tabs.overview.files import MAKING, SAVE, link_query
+from ghostlab.ui.tabs.overview.files import MAKING, link_query
 
 Row = tuple[str, Side]
 
@@ -69,7 +69,7 @@ class Compared:
         )  # fmt: skip
         for button, kind in kinds:
             made = button.click(partial(self.export, kind), parts.kept, parts.ready, **MAKING)
-            made.success(None, parts.ready, None, js=SAVE)
+            made.success(None, parts.ready, None, js="ghostlab.saveFile")
 
     # -- the list ----------------------------------------------------------------------------------------
 

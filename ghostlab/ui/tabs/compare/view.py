@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 from textwrap import shorten
 from typing import Any
 
@@ -21,7 +20,7 @@ from ghostlab.plots import formats as fmt
 from ghostlab.plots.figures import pairs
 from ghostlab.plots.sentences import sides
 from ghostlab.results.compare import Difference, Kind, Side, differences
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, html
 from ghostlab.ui.tabs.compare.runs import WIDTHS
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -35,7 +34,6 @@ _LEGEND = (
 )
 _LONGEST = 160
 """Characters of a value in the table of settings; a pasted text is longer."""
-_MORE = "\N{HORIZONTAL ELLIPSIS}"
 _PAIR_WIDTHS = ["26%", "21%", "21%", "32%"]
 """Shares, so that the table fits a phone."""
 _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
@@ -144,32 +142,23 @@ def _place(index: int, figure: str) -> list[Component]:
     return [words, plot]
 
 
-def apart(one: Side, other: Side) -> str:
+def settings_table(one: Side, other: Side) -> str:
     """A short table of the settings in which both runs differ."""
     if one.result is other.result:
-        return '<p class="gl-apart-none">Both are of one run: all its settings are alike.</p>'
+        return html.no_differences("Both are of one run, with the same settings.")
     rows = differing(one.result.config, other.result.config)
     if not rows:
-        return '<p class="gl-apart-none">Both runs have the same settings.</p>'
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("Setting", one.name, other.name))
-    body = "".join(
-        f'<tr><th scope="row">{escape(label)}</th>'
-        + "".join(f"<td>{escape(shorten(value, _LONGEST, placeholder=_MORE))}</td>" for value in values)
-        + "</tr>"
-        for label, *values in rows
-    )
-    return (
-        '<table class="gl-apart"><caption>What differs between the two runs</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+        return html.no_differences("Both runs have the same settings.")
+    short = partial(shorten, width=_LONGEST, placeholder="…")
+    return html.differences(one.name, other.name, [(name, short(a), short(b)) for name, a, b in rows])
 
 
 def texts(one: Side, other: Side) -> str:
     """What both wrote, side by side."""
     looks = pairs.looks(one, other)
-    return present.pair(
+    return html.columns(
         [
-            (side.name, look.colour, side.result.config.prompt, sides.written(side))
+            html.Column(side.name, look.colour, side.result.config.prompt, sides.written(side))
             for side, look in zip((one, other), looks, strict=True)
         ]
     )
@@ -181,7 +170,14 @@ def compared(one: Side, other: Side) -> list[Any]:
     places = [part for panel in drawn for part in (f"### {panel.title}\n{panel.sentence}", panel.figures[0])]
     table = paired(differences(one, other), one.name, other.name)
     wrote = f"### {explained.title('generated')}\n{sides.texts(one, other)}"
-    return [sentences.verdict(one, other), table, apart(one, other), wrote, texts(one, other), *places]
+    return [
+        sentences.verdict(one, other),
+        table,
+        settings_table(one, other),
+        wrote,
+        texts(one, other),
+        *places,
+    ]
 
 
 def paired(rows: list[Difference], one: str, other: str) -> Styler:

@@ -9,13 +9,13 @@ import gradio as gr
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ghostlab.plots import explained, sentences
+from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import formats as fmt
 from ghostlab.plots.figures import probes as figures
 from ghostlab.results.probe import Probe
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, html
 from ghostlab.ui.page import job_progress
 from ghostlab.ui.tabs.view import Outputs, Tab
 
@@ -132,4 +132,8 @@ def texts_of(result: RunResult) -> str:
     names = {f"{p.label}: {p.alteration.name}": p for p in spoken}
     made |= {name: p.generation for name, p in names.items() if p.generation is not None}
     notes = {name: f"perplexity {fmt.number(p.perplexity.value)}" for name, p in names.items()}
-    return present.columns(list(made), prompt, made, {}, notes=notes)
+    columns = [
+        html.Column(name, colour, prompt, one, note=notes.get(name, ""))
+        for (name, one), colour in zip(made.items(), style.colours(len(made)), strict=False)
+    ]
+    return html.columns(columns, live=True)

@@ -19,14 +19,6 @@ from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs.overview.share import Share, without_operators
 
-SAVE = """(file) => {
-  if (!file) return;
-  const link = Object.assign(document.createElement("a"), {href: file.url, download: file.orig_name ?? ""});
-  document.body.append(link);
-  link.click();
-  link.remove();
-}"""
-"""Saves the file that a hidden download button holds: gradio's own would need a second click."""
 MAKING: dict[str, Any] = {
     "show_progress": "hidden",
     "api_visibility": "private",
@@ -82,7 +74,7 @@ class Sharing:
         shown.change(self.links, shown, links, **quiet)
         for name, button in share.files.items():
             made = button.click(partial(self.make, name), shown, share.ready, **MAKING)
-            made.success(None, share.ready, None, js=SAVE)
+            made.success(None, share.ready, None, js="ghostlab.saveFile")
 
     def links(self, shown: str, request: gr.Request) -> list[Any]:
         """The two links of a result, whether its operators can be had, and if not, why."""

@@ -15,21 +15,7 @@ from ghostlab.plots import formats as fmt
 from ghostlab.plots.figures import selection
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain
-
-_LISTEN = """
-const box = element.closest("#choice");
-box.addEventListener("pointerover", (event) => {
-  const chart = event.target.closest("#scores .js-plotly-plot");
-  if (!chart?.on || chart.dataset.listens) return;
-  chart.dataset.listens = "yes";
-  chart.on("plotly_click", ({points}) => {
-    const point = points.find((each) => each.customdata);
-    if (point) trigger("select", {index: point.pointNumber, value: String(point.customdata)});
-  });
-});
-"""
-"""gr.Plot has no events; plotly's own are heard from the moment the pointer comes over the chart."""
+from ghostlab.ui import explain, theme
 
 
 @dataclass(frozen=True)
@@ -71,7 +57,7 @@ def build() -> Choice:
             [], value=None, label="Drop another candidate", info="As a click on its dot; by score.",
             interactive=True, elem_id="take",
         )  # fmt: skip
-        clicked = gr.HTML("", js_on_load=_LISTEN, elem_id="clicked")
+        clicked = gr.HTML("", js_on_load=theme.static("scores.js"), elem_id="clicked")
     return Choice([box, words, plot, take], take, clicked)
 
 

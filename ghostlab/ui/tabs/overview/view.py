@@ -15,7 +15,7 @@ from ghostlab.plots.figures import likelihood as perplexity
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, present
+from ghostlab.ui import explain, html
 from ghostlab.ui.tabs.overview import scores, share
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -61,10 +61,11 @@ def build(_: Page) -> Tab:
     taken = share.build()
 
     def render(result: RunResult) -> list[Any]:
+        warned = html.warnings(result)
         return [
             headline(result),
             fmt.unbroken(sentences.perplexity(result)),
-            gr.HTML(value=present.warnings(result), visible=bool(present.warnings(result))),
+            gr.HTML(value=warned, visible=bool(warned)),
             perplexity.perplexity(result),
             f"### All figures\nMeasured on held-out text: {result.text.windows}. {_LEGEND}",
             table_of(result),
@@ -84,27 +85,27 @@ def headline(result: RunResult) -> str:
     original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
     grey, orange, *tones = style.colours(len(result.runs))
     items = [
-        present.card("Original", fmt.number(original.value), f"perplexity (95 %: {_range(original)})", grey),
-        present.card("Pruned", fmt.number(pruned.value), _against(pruned, original), orange),
+        html.Card("Original", fmt.number(original.value), f"perplexity (95 %: {_range(original)})", grey),
+        html.Card("Pruned", fmt.number(pruned.value), _against(pruned, original), orange),
     ]
     items += [_recovery_card(run, tone) for run, tone in zip(result.runs, tones, strict=True)]
-    return present.cards([*items, _saved_card(result)])
+    return html.cards([*items, _saved_card(result)])
 
 
-def _recovery_card(run: RecoveryRun, tone: str) -> str:
+def _recovery_card(run: RecoveryRun, tone: str) -> html.Card:
     note = f"perplexity (95 %: {_range(run.perplexity)}); {fmt.percent(run.gap_closed)} of the gap closed"
     entry = OPERATORS.get(run.method)
     name = run.label or run.method
     title = name if entry is None else explain.named(entry, name)
-    return present.card(title, fmt.number(run.perplexity.value), note, tone)
+    return html.Card(title, fmt.number(run.perplexity.value), note, tone)
 
 
-def _saved_card(result: RunResult) -> str:
+def _saved_card(result: RunResult) -> html.Card:
     model, dropped = result.model, len(result.cut.dropped)
     share = model.parameters_dropped / model.parameters if model.parameters else 0.0
     stay = f"{model.layers - dropped} of {model.layers} layers stay"
     note = f"{fmt.percent(share)} of {fmt.count(model.parameters)}; {stay}"
-    return present.card("Parameters saved", fmt.count(model.parameters_dropped), note)
+    return html.Card("Parameters saved", fmt.count(model.parameters_dropped), note)
 
 
 def _range(metric: Metric) -> str:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from ghostlab.jobs.record import JobView
+from ghostlab.plots import html as templates
+from ghostlab.plots.html import TEMPLATES, macro
 from ghostlab.results.run import RunResult
-from ghostlab.ui import present
+from ghostlab.ui import html, theme
 from ghostlab.ui.tabs.generate import columns_of, lead_of
 from ghostlab.ui.tabs.overview import share
 from ghostlab.ui.tabs.overview import view as overview
@@ -33,22 +38,22 @@ VIEW: JobView[RunResult] = JobView(
         (replace(VIEW, state="done"), ["Done in 1 min 05 s"]),
         (replace(VIEW, state="failed", error="No <b>."), ["Failed: No &lt;b&gt;."]),
         (replace(VIEW, state="stopped"), ["Stopped after", "The result below is the earlier one."]),
-        (replace(VIEW, state="stopped", result=RESULT), ["What was finished is kept."]),
+        (replace(VIEW, state="stopped", result=RESULT), ["Finished parts are kept."]),
     ],
 )
 def test_progress_says_what_happens_in_every_state(view: JobView[RunResult], words: list[str]) -> None:
-    shown = present.progress(view)
+    shown = html.progress(view)
     assert all(word in shown for word in words), shown
     assert ("progressbar" in shown) == (not view.finished)
 
 
 def test_source_names_the_exact_run_and_whether_it_is_the_example() -> None:
-    shown = present.source(RESULT, example=True)
+    shown = html.source(RESULT, example=True)
     assert "Example run" in shown
     assert RESULT.cut.description in shown
     assert f"{RESULT.config.sequences} × {RESULT.config.length} tokens" in shown
-    assert "Your run" in present.source(RESULT, example=False)
-    assert "No run yet" in present.source(None, example=True)
+    assert "Your run" in html.source(RESULT, example=False)
+    assert "No run yet" in html.source(None, example=True)
 
 
 def test_columns_show_what_is_written_and_nothing_of_an_earlier_text() -> None:
@@ -75,8 +80,8 @@ def test_columns_take_their_colours_one_by_one_as_they_are_finished() -> None:
     assert "</span> so far</p>" in columns[2]
     assert "reading the prompt" in columns[3]
     assert 'aria-busy="true"' in shown
-    assert "leaves the original&#x27;s path at token 1 of 6" in columns[1]
-    assert "20 layers share the original&#x27;s prompt" in columns[1]
+    assert "leaves the original&#39;s path at token 1 of 6" in columns[1]
+    assert "20 layers share the original&#39;s prompt" in columns[1]
     assert 'aria-busy="true"' not in columns_of(RESULT, replace(view, result=RESULT))
 
 
@@ -116,13 +121,98 @@ def test_the_overview_says_which_recoveries_can_be_ordinary_checkpoints() -> Non
 
 def test_warnings_are_listed_once_and_escaped() -> None:
     noisy = replace(RESULT, warnings=["few <tokens>", "few <tokens>"])
-    assert present.warnings(noisy).count("few &lt;tokens&gt;") == 1
+    assert html.warnings(noisy).count("few &lt;tokens&gt;") == 1
     silent = replace(RESULT, warnings=[], runs=[replace(run, warnings=[]) for run in RESULT.runs])
-    assert present.warnings(silent) == ""
+    assert html.warnings(silent) == ""
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.26, "0.3 s"), (42.4, "42 s"), (200, "3 min 20 s"), (3900, "1 h 05 min")]
 )
 def test_durations_read_naturally(seconds: float, text: str) -> None:
-    assert present.duration(seconds) == text
+    assert html.duration(seconds) == text
+
+
+NASTY = "\"'><script>alert(1)</script>"
+PIECE = SimpleNamespace(
+    **dict.fromkeys(
+        [
+            "job",
+            "state",
+            "status",
+            "about",
+            "act",
+            "title",
+            "value",
+            "note",
+            "colour",
+            "name",
+            "prompt",
+            "body",
+        ],
+        NASTY,
+    ),
+    **dict.fromkeys(["classes", "tip", "shown", "space"], NASTY),
+    facts=[NASTY],
+    chat=True,
+    leaves=True,
+    blank=False,
+)
+MACROS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "ui/templates/page.html": {
+        "tone": (NASTY,),
+        "header": (NASTY,),
+        "head": (NASTY, NASTY, [NASTY]),
+        "tour": (NASTY,),
+        "notice": (NASTY,),
+        "footer": (NASTY, NASTY),
+        "source": (NASTY, [NASTY], True),
+        "progress": (NASTY, NASTY, [NASTY], 50.0, False),
+        "queue": ([PIECE],),
+        "cards": ([PIECE],),
+        "warnings": ([NASTY],),
+        "columns": ([PIECE], NASTY, NASTY, True, True),
+        "facts": ([NASTY],),
+        "differences": ([NASTY], [(NASTY, NASTY, NASTY)]),
+        "no_differences": (NASTY,),
+        "picker": ({NASTY: (NASTY, NASTY)},),
+    },
+    "plots/templates/tokens.html": {"mark": (), "text": ([PIECE],), "legend": ([NASTY],)},
+}
+"""Template -> macro -> values that would be markup."""
+
+
+@pytest.mark.parametrize("template", MACROS)
+def test_no_template_lets_markup_of_others_through(template: str) -> None:
+    assert {name for name in vars(TEMPLATES.get_template(template).module) if name[0] != "_"} == set(
+        MACROS[template]
+    ), "give every macro nasty values here"
+    for name, values in MACROS[template].items():
+        shown = macro(template, name, *values)
+        assert "alert(1)</script>" not in shown, name
+        assert NASTY[:3] not in shown, name
+        assert ("&lt;script&gt;alert(1)" in shown) == bool(values), name
+
+
+def test_every_template_of_the_page_is_tested_so() -> None:
+    folder = Path(templates.__file__).parents[1]
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("templates/*.html")}
+    assert {name for name in found if not name.startswith("report/")} == set(MACROS)
+
+
+def test_the_stylesheets_know_every_class_that_is_used() -> None:
+    """Of all templates, and of the components that Python makes."""
+    folder = Path(templates.__file__).parents[1]
+    css = "".join(Path(path).read_text(encoding="utf-8") for path in theme.STYLES)
+    sources = [
+        *folder.glob("ui/templates/*.html"),
+        *folder.glob("plots/templates/*.html"),
+        *folder.glob("ui/**/*.py"),
+    ]
+    used = {
+        name
+        for path in sources
+        for name in re.findall(r"(?<![\w-])gl-[a-z0-9]+(?:-[a-z0-9]+)*(?![\w-]|\{)", path.read_text("utf-8"))
+    }
+    used |= {f"gl-s{level}" for level in (1, 2, 3)} | {"gl-here", "gl-special", "gl-blank"}
+    assert {name for name in used if not re.search(rf"\.{name}(?![\w-])", css)} == set()
