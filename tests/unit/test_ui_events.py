@@ -210,7 +210,7 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
     for query, sentence in (
         ("run=gone", "That run is no longer on this server"),
-        ("atlas=gone", "That block map is no longer on this server"),
+        ("atlas=gone", "That atlas is no longer on this server"),
         ("sequences=many", "'Sequences' is 'many'"),
     ):
         opened = page.open(newcomer(query), [])
