@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
-from ghostlab.errors import memory_errors
+from ghostlab.errors import ConfigError, memory_errors
+from ghostlab.evaluation.tasks import require_harness
+from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.export.folder import pack
-from ghostlab.lab import records as assembly
-from ghostlab.lab.atlas import score, survey
+from ghostlab.lab import records
 from ghostlab.lab.export import export, reason_not_stock
-from ghostlab.lab.measure import measure
 from ghostlab.lab.probe import probe
 from ghostlab.lab.requests import (
     Answer,
@@ -33,16 +33,15 @@ from ghostlab.lab.requests import (
     ScoreRequest,
     Work,
 )
-from ghostlab.lab.run import check, continue_all, decide, fit_all, rebuild, timed
-from ghostlab.lab.session import Workbench
-from ghostlab.lab.zeroshot import answer
+from ghostlab.lab.run import check, continue_all, decide, fit_all, measure, timed, variants_of
+from ghostlab.lab.session import Session
+from ghostlab.lab.variants import load_any, original, rebuild
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, CancelToken, Progress
-from ghostlab.recovery.fitting import apply
 from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.results.generation import Generation
 from ghostlab.results.probe import Alteration, Probe
-from ghostlab.results.records import Baseline, SelectionInfo
+from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.settings import Settings
@@ -60,7 +59,7 @@ class Lab:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings.from_env()
-        self._bench = Workbench(self.settings)
+        self._session = Session(self.settings)
         self._free = threading.Lock()
 
     def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
@@ -72,7 +71,7 @@ class Lab:
         """
         work = work or Work()
         with self._alone(work.cancel):
-            answer: Answer = _DOERS[type(request)](self, request, work)
+            answer: Answer = _CALLS[type(request)](self._session, request, work)
         return answer
 
     @contextmanager
@@ -134,7 +133,7 @@ class Lab:
     def stock_reason(self, result: RunResult, label: str) -> str | None:
         """Why a recovery cannot be exported as ``stock``, in one sentence; ``None`` if it can."""
         with self._alone():
-            return reason_not_stock(self._bench, result, label, SILENT)
+            return reason_not_stock(self._session, result, label, SILENT)
 
     def evaluate(
         self,
@@ -158,105 +157,120 @@ class Lab:
         """Scores of the criterion that ``config`` selects, and the blocks that it would drop."""
         return self.call(ScoreRequest(config), Work(**listeners))
 
-    def _run(self, request: RunRequest, work: Work) -> RunResult:
-        config, steps = request.config, work.steps
-        check(config, self.settings)
-        with memory_errors(LESS_MEMORY):
-            model = self._bench.model(config, steps.part(0.0, 0.05))
-            result, variants = self._measure(config, model, steps.part(0.05, 0.85))
-            begun = time.perf_counter()
-
-            def with_texts(made: list[Generation]) -> RunResult:
-                clock = {**result.timings, "generate": round(time.perf_counter() - begun, 3)}
-                return replace(result, generations=made, timings=clock)
-
-            keep = work.on_result or (lambda _: None)
-            keep(with_texts([]))
-            made = continue_all(
-                config, variants, steps.part(0.85, 1.0), work.on_text, lambda made: keep(with_texts(made))
-            )
-            result = with_texts(made)
-        steps.at(1.0, "Done")
-        return result
-
-    def _generate(self, request: GenerateRequest, work: Work) -> list[Generation]:
-        result, steps = request.result, work.steps
-        check(result.config, self.settings)
-        with memory_errors("Lower new_tokens or shorten the prompt."):
-            model = self._bench.model(result.config, steps.part(0.0, 0.1))
-            variants = rebuild(model, result)
-            return continue_all(
-                result.config, variants, steps.part(0.1, 1.0), work.on_text, work.on_generations
-            )
-
-    def _probe(self, request: ProbeRequest, work: Work) -> list[Probe]:
-        return probe(self._bench, request, work)
-
-    def _export(self, request: ExportRequest, work: Work) -> Path:
-        return export(self._bench, request, work.steps)
-
-    def _evaluate(self, request: EvaluateRequest, work: Work) -> ZeroShot:
-        return answer(self._bench, request, work.steps)
-
-    def _atlas(self, request: AtlasRequest, work: Work) -> Atlas:
-        check(request.config, self.settings)
-        return survey(self._bench, request.config, request.lengths, work.steps)
-
-    def _score(self, request: ScoreRequest, work: Work) -> SelectionInfo:
-        check(request.config, self.settings)
-        return score(self._bench, request.config, work.steps)
-
-    def _measure(
-        self, config: RunConfig, model: Model, progress: Progress
-    ) -> tuple[RunResult, dict[str, Model]]:
-        """Calibrate, cut, fit, evaluate; the result so far, and every variant by name."""
-        clock: dict[str, float] = {}
-        with timed(clock, "text"):
-            text = self._bench.text(config.text, progress.part(0.0, 0.02))
-            other = self._bench.text(config.held_out_text or config.text, progress.part(0.02, 0.04))
-            held_out = self._bench.held_out(config, model, text, other)
-            calib = self._bench.calibration(config, model, text, other)
-        with timed(clock, "calibrate"):
-            cut, selection = decide(config, calib, progress.part(0.04, 0.3))
-            calib.moments(cut, progress.part(0.3 if selection else 0.04, 0.55))
-        with timed(clock, "fit"):
-            fits = fit_all(config, calib, cut, progress.part(0.55, 0.62))
-        pruned = apply(model, cut)
-        variants = {"original": model, "pruned": pruned}
-        variants |= {f.label: apply(model, cut, f) if f.replacements else pruned for f in fits}
-        with timed(clock, "evaluate"):
-            measured = measure(config, variants, fits, held_out, progress.part(0.62, 0.95))
-        with timed(clock, "analyse"):
-            steps = progress.part(0.95, 1.0).each(list(enumerate(fits)), "Taking the operators apart")
-            runs = [assembly.recovery_run(f, index, calib, measured, variants[f.label]) for index, f in steps]
-        result = RunResult(
-            config=config,
-            model=assembly.model_info(model, cut),
-            text=assembly.text_info(text, other, calib, held_out.windows),
-            cut=assembly.cut_info(cut, model.depth),
-            baseline=Baseline(measured.original, measured.pruned),
-            runs=runs,
-            timings=clock,
-            versions=assembly.versions(),
-            selection=selection,
-            warnings=assembly.warnings(model, held_out.windows),
-            created=assembly.now(),
-            operators={name: t for f in fits for name, t in pack(f.replacements, f"{f.label}/").items()},
-        )
-        return result, variants
-
-
-_DOERS: dict[type[Request[Any]], Callable[[Lab, Any, Work], Any]] = {
-    RunRequest: Lab._run,
-    GenerateRequest: Lab._generate,
-    ProbeRequest: Lab._probe,
-    ExportRequest: Lab._export,
-    EvaluateRequest: Lab._evaluate,
-    AtlasRequest: Lab._atlas,
-    ScoreRequest: Lab._score,
-}
-
 
 def run(config: RunConfig, *, settings: Settings | None = None, **listeners: Unpack[Listeners]) -> RunResult:
     """Run a configuration in a lab of its own; see :meth:`Lab.run`."""
     return Lab(settings).run(config, **listeners)
+
+
+def _run(session: Session, request: RunRequest, work: Work) -> RunResult:
+    config, steps = request.config, work.steps
+    check(config, session.settings)
+    with memory_errors(LESS_MEMORY):
+        result, variants = _measured(session, config, steps.part(0.0, 0.85))
+        begun = time.perf_counter()
+
+        def written(texts: list[Generation]) -> RunResult:
+            clock = {**result.timings, "generate": round(time.perf_counter() - begun, 3)}
+            return replace(result, generations=texts, timings=clock)
+
+        keep = work.on_result or (lambda _: None)
+        keep(written([]))
+        listening = replace(work, on_generations=lambda texts: keep(written(texts)))
+        found = written(continue_all(config, variants, steps.part(0.85, 1.0), listening))
+    steps.at(1.0, "Done")
+    return found
+
+
+def _measured(session: Session, config: RunConfig, progress: Progress) -> tuple[RunResult, dict[str, Model]]:
+    """Calibrate, cut, fit, evaluate; the result so far, and every variant by name."""
+    clock: dict[str, float] = {}
+    with timed(clock, "load"):
+        prepared = session.prepare(config, progress.part(0.0, 0.08))
+        model = prepared.model
+    with timed(clock, "text"):
+        held_out, calib = prepared.held_out, prepared.calibration
+    with timed(clock, "calibrate"):
+        cut, scores = decide(config, calib, progress.part(0.08, 0.34))
+        calib.moments(cut, progress.part(0.34 if scores else 0.08, 0.58))
+    with timed(clock, "fit"):
+        fits = fit_all(config, calib, cut, progress.part(0.58, 0.64))
+    variants = variants_of(model, cut, fits)
+    with timed(clock, "evaluate"):
+        baseline, recoveries = measure(config, variants, fits, held_out, progress.part(0.64, 0.95))
+    with timed(clock, "analyse"):
+        each = progress.part(0.95, 1.0).each(recoveries, "Analysing the operators")
+        runs = [records.recovery_run(measured, baseline) for measured in each]
+    result = RunResult(
+        config=config,
+        model=records.model_info(model, cut),
+        text=records.text_info(prepared),
+        cut=records.cut_info(cut, model.depth),
+        baseline=baseline,
+        runs=runs,
+        timings=clock,
+        versions=records.versions(),
+        selection=None if scores is None else records.selection_info(config, scores),
+        warnings=records.warnings(model, held_out.windows),
+        created=records.now(),
+        operators={name: t for f in fits for name, t in pack(f.replacements, f"{f.label}/").items()},
+    )
+    return result, variants
+
+
+def _generate(session: Session, request: GenerateRequest, work: Work) -> list[Generation]:
+    result, steps = request.result, work.steps
+    check(result.config, session.settings)
+    with memory_errors("Lower new_tokens or shorten the prompt."):
+        variants = rebuild(original(session, result, steps.part(0.0, 0.1)), result)
+        return continue_all(result.config, variants, steps.part(0.1, 1.0), work)
+
+
+def _evaluate(session: Session, request: EvaluateRequest, work: Work) -> ZeroShot:
+    require_harness()
+    source, steps = request.source, work.steps
+    loading = steps.part(0.0, 0.05)
+    with memory_errors("Choose a smaller model."):
+        if isinstance(source, RunResult):
+            models = rebuild(original(session, source, loading), source)
+        else:
+            models = {name: load_any(name, session.settings, loading) for name in source}
+        return evaluate(
+            models, request.tasks, limit=request.limit, hub=request.hub, progress=steps.part(0.05, 1.0)
+        )
+
+
+def _atlas(session: Session, request: AtlasRequest, work: Work) -> Atlas:
+    config, steps = replace(request.config, held_out_text=None), work.steps
+    check(request.config, session.settings)
+    begun = time.perf_counter()
+    with memory_errors(LESS_MEMORY):
+        calib = session.prepare(config, steps.part(0.0, 0.07)).calibration
+        found = records.make_atlas(config, calib, request.lengths, steps.part(0.07, 1.0))
+    return replace(found, seconds=round(time.perf_counter() - begun, 3))
+
+
+def _score(session: Session, request: ScoreRequest, work: Work) -> SelectionInfo:
+    config, steps = request.config, work.steps
+    check(config, session.settings)
+    if config.select is None:
+        raise ConfigError(
+            "No criterion is selected.", "Set select, for example select='shortgpt', drop=None."
+        )
+    with memory_errors(LESS_MEMORY):
+        calib = session.prepare(config, steps.part(0.0, 0.07)).calibration
+        _, scores = decide(config, calib, steps.part(0.07, 1.0))
+    steps.at(1.0, "Done")
+    assert scores is not None
+    return records.selection_info(config, scores)
+
+
+_CALLS: dict[type[Request[Any]], Callable[[Session, Any, Work], Any]] = {
+    RunRequest: _run,
+    GenerateRequest: _generate,
+    ProbeRequest: probe,
+    ExportRequest: export,
+    EvaluateRequest: _evaluate,
+    AtlasRequest: _atlas,
+    ScoreRequest: _score,
+}

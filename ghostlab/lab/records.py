@@ -1,4 +1,4 @@
-"""Turn what a run worked with into the records that its result is made of."""
+"""The records that a result is made of, from what the run worked with."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ghostlab.analysis.boundary import pool
 from ghostlab.analysis.operator import describe
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import RunConfig
-from ghostlab.cut import Cut
+from ghostlab.cut import Block, Cut
 from ghostlab.export.stock import kind_reason
-from ghostlab.lab.measure import Measured
+from ghostlab.lab.run import MeasuredFit
+from ghostlab.lab.session import Prepared
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
-from ghostlab.recovery.fitting import Fit
 from ghostlab.results.atlas import Atlas
 from ghostlab.results.records import (
+    Baseline,
     CutInfo,
     ModelInfo,
     OperatorReport,
@@ -31,7 +32,6 @@ from ghostlab.results.records import (
     SelectionInfo,
 )
 from ghostlab.results.windows import TextInfo
-from ghostlab.text.documents import Text
 from ghostlab.text.windows import Windows
 
 GEMMA = (
@@ -41,57 +41,48 @@ GEMMA = (
 _PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "safetensors")
 
 
-def recovery_run(fit: Fit, index: int, calib: Calibration, measured: Measured, variant: Model) -> RecoveryRun:
-    """The record of one fit, its maps taken apart; ``variant`` is the model with it."""
-    scores = measured.recovered[index]
+def recovery_run(measured: MeasuredFit, baseline: Baseline) -> RecoveryRun:
+    """The record of one fit, its maps taken apart."""
+    fit, reports = measured.fit, list(measured.reports.values())
     ridges = [block.ridge for block in fit.blocks.values() if block.ridge is not None]
-    details = {str(block): fitted.details for block, fitted in fit.blocks.items() if fitted.details}
     return RecoveryRun(
         method=fit.spec.method,
         rank=fit.spec.rank,
         ridge=ridges[0] if ridges else None,
-        parameters_added=measured.added[index],
-        perplexity=scores.perplexity,
-        bits_per_byte=scores.bits_per_byte,
-        kl=scores.kl,
-        top1_agreement=scores.top1_agreement,
-        boundary=pool(list(measured.boundary[index])),
+        parameters_added=measured.added,
+        boundary=pool(reports),
         label=fit.label,
-        window_nll=scores.window_nll,
-        position_nll=scores.position_nll,
-        agreement=scores.agreement,
-        gap_closed=gap_closed(scores, measured.original, measured.pruned),
-        blocks=list(measured.boundary[index]),
-        operators=_operators(fit, calib.model, measured),
-        details=details,
+        gap_closed=gap_closed(measured.scores, baseline),
+        blocks=reports,
+        operators=[_operator(measured, block) for block in fit.maps],
+        details={str(block): fitted.details for block, fitted in fit.blocks.items() if fitted.details},
         warnings=list(fit.warnings),
-        not_stock=kind_reason(variant) or "",
+        not_stock=kind_reason(measured.variant) or "",
+        **vars(measured.scores),
     )
 
 
-def _operators(fit: Fit, model: Model, measured: Measured) -> list[OperatorReport]:
-    """A report for each block whose place a map alone takes, on tokens as its fit saw and counted them."""
-    reports = []
-    for block, map_ in fit.maps.items():
-        fitted, data = fit.blocks[block], fit.data[block]
-        ours = not fitted.first_apart
-        report = describe(
-            block,
-            map_,
-            data.moments().all(first=ours),
-            measured.moments[data.view].all(first=ours),
-            ridge=fitted.ridge or 0.0,
-            sample=measured.samples[block],
-            tokenizer=model.tokenizer,
-        )
-        reports.append(replace(report, weight=data.weighting, first_apart=fitted.first_apart))
-    return reports
+def _operator(measured: MeasuredFit, block: Block) -> OperatorReport:
+    """The map that takes the place of a block, on tokens as its fit saw and counted them."""
+    fitted, data = measured.fit.blocks[block], measured.fit.data[block]
+    ours = not fitted.first_apart
+    report = describe(
+        block,
+        measured.fit.maps[block],
+        data.moments().all(first=ours),
+        measured.moments[block].all(first=ours),
+        ridge=fitted.ridge or 0.0,
+        sample=measured.samples[block],
+        tokenizer=data.model.tokenizer,
+    )
+    return replace(report, weight=data.weighting, first_apart=fitted.first_apart)
 
 
-def gap_closed(scores: Scores, original: Scores, pruned: Scores) -> float:
+def gap_closed(scores: Scores, baseline: Baseline) -> float:
     """Share of the loss in log-likelihood that came back: 0 as pruned, 1 as the original."""
-    lost = math.log(pruned.perplexity.value / original.perplexity.value)
-    back = math.log(pruned.perplexity.value / scores.perplexity.value)
+    pruned = baseline.pruned.perplexity.value
+    lost = math.log(pruned / baseline.original.perplexity.value)
+    back = math.log(pruned / scores.perplexity.value)
     return back / lost if lost else 0.0
 
 
@@ -113,12 +104,13 @@ def model_info(model: Model, cut: Cut) -> ModelInfo:
     )
 
 
-def text_info(text: Text, held_out_text: Text, calib: Calibration, held_out: Windows) -> TextInfo:
+def text_info(prepared: Prepared) -> TextInfo:
     """What was fitted and evaluated on."""
-    licences = dict.fromkeys((text.licence, held_out_text.licence))
+    calib, held_out = prepared.calibration, prepared.held_out.windows
+    licences = dict.fromkeys((prepared.text.licence, prepared.held_out_text.licence))
     return TextInfo(
-        calibration=text.title,
-        held_out=held_out_text.title,
+        calibration=prepared.text.title,
+        held_out=prepared.held_out_text.title,
         licence="; ".join(licences),
         calibration_tokens=calib.tokens,
         held_out_tokens=held_out.ids.numel(),
@@ -163,11 +155,11 @@ def make_atlas(config: RunConfig, calib: Calibration, lengths: Sequence[int], pr
     )
 
 
-def selection_info(criterion: str, scores: CriterionScores) -> SelectionInfo:
+def selection_info(config: RunConfig, scores: CriterionScores) -> SelectionInfo:
     """How the criterion saw every candidate that it scored."""
     scored = [(b, v) for b, v in zip(scores.candidates, scores.values, strict=True) if math.isfinite(v)]
     return SelectionInfo(
-        criterion=criterion,
+        criterion=config.select or "",
         convention=scores.convention,
         labels=[str(block) for block, _ in scored],
         scores=[value for _, value in scored],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration, budget, calibrate, check_length
@@ -24,18 +25,47 @@ KEPT_TEXTS = 4
 KEPT_CALIBRATIONS = 2
 
 Value = TypeVar("Value")
-Shelf = dict[tuple[object, ...], Value]
 
 
-class Workbench:
+class Shelf(dict[tuple[object, ...], Value], Generic[Value]):
+    """The last ``most`` values that were used, by what they were made of."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def recall(self, key: tuple[object, ...], make: Callable[[], Value]) -> Value:
+        """The value of ``key``, made if it is new; the one unused for longest makes room before."""
+        if key in self:
+            value = self.pop(key)
+        else:
+            while len(self) >= self.most:
+                del self[next(iter(self))]
+            value = make()
+        self[key] = value
+        return value
+
+
+class Session:
     """Loads what a configuration names, and remembers the last few of each kind."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._models: Shelf[Model] = {}
-        self._texts: Shelf[Text] = {}
-        self._calibrations: Shelf[Calibration] = {}
-        self._held_out: Shelf[Activations] = {}
+        self.models: Shelf[Model] = Shelf(settings.limits.kept_models)
+        self.texts: Shelf[Text] = Shelf(KEPT_TEXTS)
+        self.calibrations: Shelf[Calibration] = Shelf(KEPT_CALIBRATIONS)
+        self.held_out: Shelf[Activations] = Shelf(KEPT_CALIBRATIONS)
+
+    def prepare(self, config: RunConfig, progress: Progress) -> Prepared:
+        """Load a configuration's model and texts.
+
+        Raises:
+            GhostlabError: If one of them cannot be had.
+        """
+        model = self.model(config, progress.part(0.0, 0.7))
+        text = self.text(config.text, progress.part(0.7, 0.85))
+        held_out_text = self.text(config.held_out_text or config.text, progress.part(0.85, 1.0))
+        return Prepared(self, config, model, text, held_out_text)
 
     def model(self, config: RunConfig, progress: Progress) -> Model:
         """The original model of a run.
@@ -54,77 +84,92 @@ class Workbench:
                 progress=progress,
             )
 
-        most = self.settings.limits.kept_models
         try:
-            return _recall(self._models, key, most, load)
+            return self.models.recall(key, load)
         except MemoryLimitError:
-            if not self._models:
+            if not self.models:
                 raise
-            self._models.clear()
-            return _recall(self._models, key, most, load)
-
-    def _forget_states(self) -> None:
-        """Let go of states of models that are not at hand any more: they would hold the weights in memory."""
-        known = {id(model) for model in self._models.values()}
-        for shelf in (self._calibrations, self._held_out):
-            for key, states in list(shelf.items()):
-                if id(states.model) not in known:
-                    del shelf[key]
-        gc.collect()  # modules and their hooks refer to each other
+            self.models.clear()
+            return self.models.recall(key, load)
 
     def text(self, source: str, progress: Progress) -> Text:
         """A text source, divided into calibration and held-out part; a file that changed is read again."""
-        return _recall(
-            self._texts,
+        return self.texts.recall(
             (source, _file_states(source, self.settings)),
-            KEPT_TEXTS,
             lambda: load_text(source, settings=self.settings, progress=progress),
         )
 
-    def calibration(
-        self, config: RunConfig, model: Model, text: Text, shown: Text | None = None
-    ) -> Calibration:
-        """The calibration of ``model`` on ``text``, to be shown on ``shown`` if that is another text.
+    def _forget_states(self) -> None:
+        """Let go of states of models that are not at hand any more: they would hold the weights in memory."""
+        known = {id(model) for model in self.models.values()}
+        for shelf in (self.calibrations, self.held_out):
+            for key in [key for key, states in shelf.items() if id(states.model) not in known]:
+                del shelf[key]
+        gc.collect()  # modules and their hooks refer to each other
 
-        Runs that differ in the cut share its passes.
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a configuration names, loaded. Windows are cut when they are first asked for.
+
+    Attributes:
+        text: What is fitted on.
+        held_out_text: What is evaluated on.
+    """
+
+    session: Session
+    config: RunConfig
+    model: Model
+    text: Text
+    held_out_text: Text
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The original on the windows to fit on; runs that differ in the cut share its passes.
+
+        Raises:
+            TextError: If the text is too short, or a window longer than the model's context.
         """
-        read = text.calibration  # and not its name, which texts of other content may have too
-        like = (shown or text).held_out
+        config, model, read = self.config, self.model, self.text.calibration
+        like = self.held_out_text.held_out
         place = bos_place(like, model.tokenizer, config.bos)
+        # the documents and not their name, which texts of other content may have too
         key = (model.fingerprint, read, config.sequences, config.length, place, config.seed)
-        calib = _recall(
-            self._calibrations,
+        calib = self.session.calibrations.recall(
             key,
-            KEPT_CALIBRATIONS,
             lambda: calibrate(
                 model,
-                text,
+                self.text,
                 sequences=config.sequences,
                 length=config.length,
                 seed=config.seed,
                 bos=config.bos,
-                settings=self.settings,
+                settings=self.session.settings,
                 shown=like,
             ),
         )
         calib.batch = config.batch
         return calib
 
-    def held_out(self, config: RunConfig, model: Model, fitted: Text, shown: Text) -> Activations:
-        """What the original does on evaluation windows.
+    @cached_property
+    def held_out(self) -> Activations:
+        """The original on the windows to evaluate on.
 
-        They are of the held-out part of ``shown``, or, if the configuration names it for that, of all of it
-        that is not in the calibration part of ``fitted``.
+        They are of the text's held-out part or, if the configuration names a text for that, of all of it
+        that is not fitted on.
 
         Raises:
             TextError: If a window exceeds the model's context, or too little is left.
             ConfigError: If all that there is is more than the host allows.
         """
+        config, model = self.config, self.model
         check_length(model, config.length)
-        named = config.held_out_text not in {None, config.text}
-        read = _unseen(shown.whole, fitted.calibration) if named else shown.held_out
+        other = config.held_out_text not in {None, config.text}
+        read = self.held_out_text.held_out
+        if other:
+            read = _unseen(self.held_out_text.whole, self.text.calibration)
 
-        def prepare() -> Activations:
+        def cut() -> Activations:
             windows = make_windows(
                 read,
                 model.tokenizer,
@@ -133,22 +178,22 @@ class Workbench:
                 bos=config.bos,
                 seed=HELD_OUT_SEED,
             )
-            self._check_tokens(config, windows)
-            return Activations(model, windows, budget=budget(self.settings), rounded=False)
+            self._check_tokens(windows)
+            return Activations(model, windows, budget=budget(self.session.settings), rounded=False)
 
         key = (model.fingerprint, read, config.held_out, config.length, config.bos)
-        held_out = _recall(self._held_out, key, KEPT_CALIBRATIONS, prepare)
+        held_out = self.session.held_out.recall(key, cut)
         held_out.batch = config.batch
         return held_out
 
-    def _check_tokens(self, config: RunConfig, windows: Windows) -> None:
+    def _check_tokens(self, windows: Windows) -> None:
         """How many windows "all" are is known only now; other numbers were checked before the run."""
-        tokens = config.sequences * config.length + windows.ids.numel()
-        allowed = self.settings.limits.tokens
+        tokens = self.config.sequences * self.config.length + windows.ids.numel()
+        allowed = self.session.settings.limits.tokens
         if tokens > allowed:
             raise ConfigError(
-                f"All {windows.count:,} held-out sequences of {windows.length} tokens, with those to fit on, "
-                f"are {tokens:,} tokens; this host allows {allowed:,}.",
+                f"All {windows.count:,} held-out sequences of {windows.length} tokens and the calibration "
+                f"sequences have {tokens:,} tokens; this server allows {allowed:,}.",
                 "Give a number of held-out sequences.",
                 "held_out",
             )
@@ -176,17 +221,5 @@ def _file_states(source: str, settings: Settings) -> tuple[tuple[int, int], ...]
         paths = [Path(name).expanduser() for name in sources_of(source, settings)]
         files = [path for path in paths if path.is_file()]
         return tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)
-    except (OSError, RuntimeError):  # no possible name of a file; whoever reads it says so
+    except (OSError, RuntimeError):  # not a possible file name; whoever reads it says so
         return ()
-
-
-def _recall(shelf: Shelf[Value], key: tuple[object, ...], most: int, make: Callable[[], Value]) -> Value:
-    """The value of ``key``, made if it is new; the one unused for longest makes room before."""
-    if key in shelf:
-        value = shelf.pop(key)
-    else:
-        while len(shelf) >= most:
-            del shelf[next(iter(shelf))]
-        value = make()
-    shelf[key] = value
-    return value

@@ -11,12 +11,12 @@ from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.config import FitOrder, RunConfig
 from ghostlab.cut import Cut, parse_cut
-from ghostlab.lab.measure import measure
 from ghostlab.lab.probe import fitted_on
 from ghostlab.lab.records import recovery_run
+from ghostlab.lab.run import measure, variants_of
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT
-from ghostlab.recovery.fitting import Fit, apply, fit
+from ghostlab.recovery.fitting import Fit, fit
 from ghostlab.results.records import OperatorReport
 from ghostlab.spec import RecoverySpec
 from tests.helpers.lm import tiny_lm, tiny_windows
@@ -71,11 +71,10 @@ def seen_by(fitted: Fit, model: Model, ids: Tensor, order: FitOrder) -> tuple[Te
 
 
 def report_of(fitted: Fit, calib: Calibration, held_out: Activations, order: FitOrder) -> OperatorReport:
-    model = calib.model
-    variants = {"original": model, "pruned": apply(model, CUT), fitted.label: apply(model, CUT, fitted)}
+    variants = variants_of(calib.model, CUT, [fitted])
     config = RunConfig(drop=str(CUT), recover=(fitted.spec,), order=order)
-    measured = measure(config, variants, [fitted], held_out, SILENT)
-    return recovery_run(fitted, 0, calib, measured, variants[fitted.label]).operators[1]
+    baseline, (measured,) = measure(config, variants, [fitted], held_out, SILENT)
+    return recovery_run(measured, baseline).operators[1]
 
 
 @pytest.mark.parametrize(("text", "order"), WAYS)
@@ -117,7 +116,7 @@ def test_a_changed_map_gets_its_bias_from_what_was_fitted_on(
 ) -> None:
     fitted = fit(calib, CUT, RecoverySpec.parse(text), order=order)
     config = RunConfig(drop=str(CUT), recover=(fitted.spec,), order=order)
-    moments = fitted_on(calib, config, fitted.label, dict(fitted.replacements), SILENT)[SECOND]
+    moments = fitted_on(calib, config, fitted.label, dict(fitted.maps), SILENT)[SECOND]
     x, _, root = seen_by(fitted, calib.model, calib.windows.ids, order)
     torch.testing.assert_close(
         moments.x / moments.count, (root**2 * x).sum(0) / (root**2).sum(), rtol=1e-4, atol=1e-5

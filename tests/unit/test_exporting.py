@@ -39,7 +39,7 @@ def model() -> Model:
 def lab(model: Model) -> Lab:
     """A lab whose only model is a tiny one."""
     made = Lab(Settings())
-    made._bench.model = lambda *_: model  # type: ignore[method-assign]
+    made._session.model = lambda *_: model  # type: ignore[method-assign]
     return made
 
 
@@ -131,7 +131,7 @@ def test_mergekit_gets_the_kept_ranges(lab: Lab, result: RunResult, tmp_path: Pa
     slices = [source for part in recipe["slices"] for source in part["sources"]]
     assert [part["layer_range"] for part in slices] == [[0, 1], [3, 4], [5, 6]]
     assert {part["model"] for part in slices} == {"org/tiny"}
-    with pytest.raises(ConfigError, match="knows no operators"):
+    with pytest.raises(ConfigError, match="cannot contain operators"):
         lab.export(result, "mean_shift", tmp_path / "more", form="mergekit")
 
 

@@ -206,7 +206,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
         inner = tiny_model(config.model, vocab_size=400, max_position_embeddings=2048)
         return Model(inner, tiny_tokenizer(adds_bos=True), name=config.model)
 
-    monkeypatch.setattr(made._bench, "model", tiny)
+    monkeypatch.setattr(made._session, "model", tiny)
     return made
 
 
@@ -229,7 +229,7 @@ def test_a_run_on_all_windows_of_a_paper(requested: list[str], lab: Lab) -> None
     assert len(windows) > 1
     assert result.text.held_out_tokens == windows.numel()
     assert (result.text.cut_by.bos, result.text.calibration_bos) == ("start of the text",) * 2
-    model = lab._bench.model(config, SILENT)
+    model = lab._session.model(config, SILENT)
     with torch.no_grad():
         nll = model.hf(windows, labels=windows).loss.double()
     assert result.baseline.original.perplexity.value == pytest.approx(float(nll.exp()), rel=1e-4)
@@ -241,7 +241,7 @@ def test_a_run_on_all_windows_of_a_paper(requested: list[str], lab: Lab) -> None
 
 
 def test_all_windows_stay_within_what_the_host_allows(requested: list[str], lab: Lab) -> None:
-    lab.settings = lab._bench.settings = Settings("public", limits=replace(PUBLIC_LIMITS, tokens=2000))
+    lab.settings = lab._session.settings = Settings("public", limits=replace(PUBLIC_LIMITS, tokens=2000))
     config = RunConfig(model="llama", text=FITTED, length=64, sequences=4, held_out=0, drop="2:4")
     with pytest.raises(ConfigError, match=r"held-out sequences of 64 tokens.*this host allows 2,000"):
         lab.run(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,9 @@ from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError, ResultError
 from ghostlab.lab.lab import Lab
+from ghostlab.lab.requests import RunRequest, Work
 from ghostlab.model.replacement import AffineMap
-from ghostlab.progress import CancelToken
+from ghostlab.progress import CancelToken, ProgressUpdate
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
@@ -36,7 +38,7 @@ def lab() -> Lab:
         " ".join(f"w{word}" for word in part) for part in words.reshape(30, -1)
     )
     model = tiny_lm()
-    made._bench.model = lambda *_: model  # type: ignore[method-assign]
+    made._session.model = lambda *_: model  # type: ignore[method-assign]
     return made
 
 
@@ -146,9 +148,36 @@ def test_blocks_are_scored_as_a_run_would_score_them_and_nothing_else_is_done(
 ) -> None:
     asked = replace(result.config, drop=None, select="shortgpt", count=2, recover=(), new_tokens=0)
     assert lab.score(asked) == lab.run(asked).selection
-    with pytest.raises(ConfigError, match="No criterion is named"):
+    with pytest.raises(ConfigError, match="No criterion is selected"):
         lab.score(result.config)
     token = CancelToken()
     token.cancel()
     with pytest.raises(Cancelled):
         lab.score(asked, cancel=token)
+
+
+def test_a_result_that_was_handed_on_never_changes(lab: Lab, result: RunResult) -> None:
+    kept: list[tuple[RunResult, dict[str, float]]] = []
+    found = lab.run(result.config, on_result=lambda made: kept.append((made, dict(made.timings))))
+    assert len(kept) > 2, "measured, then with the text of each variant"
+    assert all(made.timings == then for made, then in kept)
+    assert all(set(then) == set(found.timings) for _, then in kept), "generation is timed from the start"
+
+
+def test_a_lab_serves_one_thread_at_a_time_and_who_waits_can_give_up(lab: Lab, result: RunResult) -> None:
+    busy, token = threading.Event(), CancelToken()
+
+    def wait(_: ProgressUpdate) -> None:
+        busy.set()
+        assert given_up.wait(10)
+
+    given_up = threading.Event()
+    work = Work(progress=wait)
+    first = threading.Thread(target=lambda: lab.call(RunRequest(replace(result.config, recover=())), work))
+    first.start()
+    assert busy.wait(10)
+    token.cancel()
+    with pytest.raises(Cancelled):
+        lab.run(result.config, cancel=token)
+    given_up.set()
+    first.join()
