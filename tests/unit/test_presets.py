@@ -243,7 +243,7 @@ def test_a_run_on_all_windows_of_a_paper(requested: list[str], lab: Lab) -> None
 def test_all_windows_stay_within_what_the_host_allows(requested: list[str], lab: Lab) -> None:
     lab.settings = lab._session.settings = Settings("public", limits=replace(PUBLIC_LIMITS, tokens=2000))
     config = RunConfig(model="llama", text=FITTED, length=64, sequences=4, held_out=0, drop="2:4")
-    with pytest.raises(ConfigError, match=r"held-out sequences of 64 tokens.*this host allows 2,000"):
+    with pytest.raises(ConfigError, match=r"held-out sequences of 64 tokens.*this server allows 2,000"):
         lab.run(config)
 
 
