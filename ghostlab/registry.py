@@ -118,6 +118,12 @@ def problems() -> list[str]:
     return [problem for registry in registries for problem in getattr(registry, "problems", ())]
 
 
+def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table for the documentation, a line each for header, rule and rows."""
+    header = list(header)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, ["---"] * len(header), *rows))
+
+
 def _load(place: str) -> tuple[Any, ...]:
     return _entries(EntryPoint("", place, "").load())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ghostlab.errors import CutError, memory_errors
 from ghostlab.progress import SILENT
 from ghostlab.pruning.base import Calibration, Criterion, CriterionScores, Cut, Options, Progress
-from ghostlab.registry import Registry
+from ghostlab.registry import Registry, markdown_table
 from ghostlab.spec import CriterionSpec
 
 CRITERIA = Registry(
@@ -75,3 +75,25 @@ def select(
 ) -> Cut:
     """The cut of ``count`` layers that ``criterion`` chooses; raises as :func:`score` does."""
     return score(calib, criterion, count, progress).cut
+
+
+def table() -> str:
+    """The table of docs/criteria.md."""
+    return markdown_table(
+        ("name", "score", "unit", "reads", "cost", "options", "source"),
+        (
+            (f"`{c.name}`", _formula(c), c.unit, c.reads, c.cost, _options(c) or "none", c.source)
+            for c in CRITERIA.values()
+        ),
+    )
+
+
+def _formula(criterion: Criterion) -> str:
+    return f"${criterion.formula}$".replace("|", r"\vert{}")  # a bar would end the cell
+
+
+def _options(criterion: Criterion) -> str:
+    return "; ".join(
+        f"`{name}` = {', '.join(option.choices) or 'number'} ({option.default})"
+        for name, option in criterion.options.items()
+    )

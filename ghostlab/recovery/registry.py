@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ghostlab.recovery.base import Operator
-from ghostlab.registry import Registry
+from ghostlab.registry import Registry, markdown_table
 from ghostlab.spec import RecoverySpec
 
 OPERATORS = Registry(
@@ -49,3 +49,11 @@ def resolve(
         takes = operator.options
         found.append(spec.filled(rank if "rank" in takes else None, ridge if "ridge" in takes else "auto"))
     return found
+
+
+def table() -> str:
+    """The table of docs/operators.md."""
+    return markdown_table(
+        ("name", "formula", "parameters added", "what it can express", "source"),
+        ((f"`{o.name}`", f"$`{o.formula}`$", o.adds, o.expresses, o.source) for o in OPERATORS.values()),
+    )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ghostlab.errors import TextError
 from ghostlab.progress import SILENT, Progress
+from ghostlab.registry import Registry
 from ghostlab.settings import Settings
 from ghostlab.text import embedded
 from ghostlab.text.documents import Text, divide
@@ -23,19 +24,20 @@ PASTE = "paste:"
 
 @dataclass(frozen=True)
 class Corpus:
-    """A built-in corpus: its title and licence for people, and what yields its documents."""
+    """A corpus: its name, its title and licence for people, and what yields its documents."""
 
+    name: str
     title: str
     licence: str
     read: Callable[[], Iterator[str]]
 
 
-CORPORA: dict[str, Corpus] = {
-    "wikipedia": Corpus("Wikipedia articles (SQuAD)", "CC BY-SA 4.0", embedded.wikipedia),
-    "stories": Corpus("Stories and articles (CoQA)", "mixed, see CoQA", embedded.stories),
-    "novels": Corpus("Novels (LAMBADA)", "as upstream (CC BY 4.0)", embedded.novels),
-}
-_NAMED = ", ".join([*CORPORA, *PRESETS])
+BUILT_IN = (
+    Corpus("wikipedia", "Wikipedia articles (SQuAD)", "CC BY-SA 4.0", embedded.wikipedia),
+    Corpus("stories", "Stories and articles (CoQA)", "mixed, see CoQA", embedded.stories),
+    Corpus("novels", "Novels (LAMBADA)", "as upstream (CC BY 4.0)", embedded.novels),
+)
+CORPORA = Registry("corpus", Corpus, ("ghostlab.text.corpora:BUILT_IN",), group="ghostlab.corpora")
 
 
 def load_text(
@@ -116,13 +118,13 @@ def _open(source: str, settings: Settings) -> tuple[str, str, str, Iterable[str]
     if not settings.limits.local_paths:
         raise TextError(
             f"'{source}' is not a text that this server offers.",
-            f"Use {_NAMED}, {PREFIX}dataset:split, or paste the text.",
+            f"Use {_names()}, {PREFIX}dataset:split, or paste the text.",
         )
     path = Path(source).expanduser()
     if not path.exists() and path.suffix.lower() not in SUFFIXES:
         raise TextError(
             f"There is no text '{source}'.",
-            f"Use {_NAMED}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
+            f"Use {_names()}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
         )
     return path.name, path.name, "your own file", read_file(path)
 
@@ -140,3 +142,7 @@ def _limited(documents: Iterable[str], progress: Progress, message: str, *, limi
         yield document
         progress.at(1 - left / limit, message)
     progress.at(1.0, message)
+
+
+def _names() -> str:
+    return ", ".join([*CORPORA, *PRESETS])

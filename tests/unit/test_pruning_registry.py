@@ -1,8 +1,6 @@
-"""What holds for all criteria: options, stops, the documented table."""
+"""What holds for all criteria: options and stops."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -11,14 +9,12 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import Cancelled, ConfigError
 from ghostlab.lab.records import selection_info
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
-from ghostlab.pruning.base import Criterion
 from ghostlab.pruning.registry import CRITERIA, score
 from ghostlab.spec import CriterionSpec
 from tests.helpers.lm import tiny_lm, tiny_windows
 
 pytestmark = pytest.mark.unit
 
-DOCS = Path(__file__).parents[2] / "docs" / "criteria.md"
 DEEP = 9
 BATCHES = 6
 
@@ -98,25 +94,3 @@ def test_a_run_names_options_in_one_spelling() -> None:
     assert RunConfig(drop=None, select=asked).key == config.key
     with pytest.raises(ConfigError, match="Unknown option 'windows='"):
         RunConfig(drop=None, select="sleb,windows")
-
-
-def row(criterion: Criterion) -> str:
-    options = "; ".join(
-        f"`{name}` = {', '.join(option.choices) or 'number'} ({option.default})"
-        for name, option in criterion.options.items()
-    )
-    cells = (
-        f"`{criterion.name}`",
-        f"${criterion.formula}$".replace("|", r"\vert{}"),
-        criterion.unit,
-        criterion.reads,
-        criterion.cost,
-        options or "none",
-        criterion.source,
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def test_the_table_in_the_docs_is_that_of_the_registry() -> None:
-    documented = [line for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    assert documented == [row(criterion) for criterion in CRITERIA.values()]

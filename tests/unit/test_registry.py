@@ -1,7 +1,9 @@
-"""Registries: built-ins on first use, plug-ins of installed packages, and those that are broken."""
+"""Registries: built-ins on first use, plug-ins whole and broken, what is listed and documented without torch."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from ghostlab.errors import ConfigError
-from ghostlab.registry import Registry
+from ghostlab.pruning import registry as pruning
+from ghostlab.recovery import registry as recovery
+from ghostlab.registry import PLUGGABLE, Registry
 
 pytestmark = pytest.mark.unit
 
+ROOT = Path(__file__).parents[2]
 HERE = "tests.unit.test_registry"
 
 
@@ -103,3 +108,54 @@ def test_a_broken_plug_in_is_left_out_and_named(code: str, reason: str, install:
 def test_a_registry_without_a_group_takes_no_plug_ins(install: Install) -> None:
     install("workshop", "a = workshop:FILE", "FILE = Tool('file')")
     assert "file" not in Registry("tool", Tool, (f"{HERE}:HAMMER",))
+
+
+def test_operators_and_criteria_are_listed_without_torch() -> None:
+    code = """
+import sys
+from ghostlab.pruning.registry import CRITERIA, table as criteria
+from ghostlab.recovery.registry import OPERATORS, table as operators
+for entry in (*OPERATORS.values(), *CRITERIA.values()):
+    assert entry.title and entry.summary and entry.formula and entry.source
+    assert all(option.help for option in entry.options.values()), entry.name
+assert len(operators().splitlines()) == len(OPERATORS) + 2
+assert len(criteria().splitlines()) == len(CRITERIA) + 2
+print(*{"torch", "transformers", "scipy", "sklearn"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(("page", "table"), [("operators", recovery.table), ("criteria", pruning.table)])
+def test_the_tables_in_the_docs_are_current(page: str, table: Callable[[], str]) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert table() in text, f"paste the table of  ghostlab methods --markdown  into docs/{page}.md"
+
+
+def test_every_option_of_an_operator_is_explained_in_the_docs() -> None:
+    page = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
+    explained = page[page.index("## Options") : page.index("## Notes")]
+    for option in {option for operator in recovery.OPERATORS.values() for option in operator.options}:
+        assert f"`{option}`" in explained or f"{option}=" in explained, option
+
+
+def test_no_two_entries_are_described_alike() -> None:
+    for registry in (recovery.OPERATORS, pruning.CRITERIA):
+        for words in ("title", "summary", "formula"):
+            assert len({getattr(entry, words) for entry in registry.values()}) == len(registry)
+
+
+def test_broken_plug_ins_of_every_room_are_collected(install: Install, tmp_path: Path) -> None:
+    install("broken", "drill = broken:TOOL", "TOOL = 1 / 0")
+    groups = ("operators", "criteria", "corpora")
+    points = "\n".join(f"[ghostlab.{group}]\ndrill = broken:TOOL" for group in groups)
+    (tmp_path / "broken-1.0.dist-info" / "entry_points.txt").write_text(points)
+    code = "from ghostlab.registry import problems; print(*problems(), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT)))},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = done.stdout.splitlines()
+    assert len(found) == len(PLUGGABLE)
+    assert all("was left out: ZeroDivisionError" in line for line in found)
