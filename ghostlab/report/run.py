@@ -2,166 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from html import escape
-from itertools import count as numbers_from
 from pathlib import Path
 
 from ghostlab.plots import catalog, sentences, tokens
 from ghostlab.plots.figures import insight, tasks
 from ghostlab.plots.figures.likelihood import variants
 from ghostlab.plots.formats import count, number, percent
-from ghostlab.report import page
+from ghostlab.report.page import document
 from ghostlab.results.generation import Generation
-from ghostlab.results.operator import Excitement
 from ghostlab.results.records import Metric, RecoveryRun, Scores
 from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import ZeroShot
+from ghostlab.storage import write_text
 
-_SCORES = (
+Cell = str | tuple[str, str]
+"""What a table shows: a text, or a text and the smaller one under it."""
+Table = tuple[list[tuple[str, str]], list[list[Cell]]]
+"""Columns with their units, and rows; the first cell of a row names it."""
+
+_SCORES = [
     ("variant", ""),
     ("perplexity", ""),
     ("bits per byte", ""),
     ("KL to original", "nats per token"),
     ("top-1 agreement", "with original"),
-)
-_RECOVERIES = (
+]
+_RECOVERIES = [
     ("recovery", ""),
     ("gap closed", "of log-likelihood"),
     ("explained", "held-out tokens (fitted on)"),
     ("relative error", "held-out tokens (ordinary)"),
     ("ridge", ""),
     ("parameters added", ""),
-)
+]
 
 
 def write_report(result: RunResult, path: Path) -> Path:
     """Write the report of ``result`` to ``path``, whole or not at all; missing folders are made."""
-    return page.write(render(result), path)
+    return write_text(path, render(result))
 
 
 def render(result: RunResult) -> str:
     """The report as one HTML document."""
-    parts = [
-        _warnings(result),
-        page.section("Figures at a glance", _tables(result)),
-        *_figures(result),
-        _generations(result),
-        page.section("Ordinary checkpoints", page.facts(_stock(result))),
-        page.section("What was fitted and evaluated on what", page.facts(_setup(result))),
-        page.section("Run it again", f"<pre>{escape(result.config.to_command())}</pre>"),
-        page.section("Versions and timings", page.facts(_circumstances(result))),
-    ]
-    title = f"{result.model.name}: {result.cut.description}"
-    footer = f"Run {result.config.key}" + (f", {result.created}" if result.created else "")
-    return page.document("Ghostlab report", title, page.words(sentences.perplexity(result)), parts, footer)
-
-
-def _warnings(result: RunResult) -> str:
-    items = "".join(f"<li>{escape(text)}</li>" for text in result.all_warnings())
-    return f'<ul class="warnings">{items}</ul>' if items else ""
-
-
-# -- the table -------------------------------------------------------------------------------------------
-
-
-def _tables(result: RunResult) -> str:
     rows = variants(result)
-    scores = page.table(_SCORES, [[escape(role.name), *_score_cells(each)] for role, each in rows])
     fitted = [(role, each) for role, each in rows if isinstance(each, RecoveryRun)]
-    if not fitted:
-        return scores
-    return scores + page.table(_RECOVERIES, [[escape(role.name), *_fit_cells(run)] for role, run in fitted])
+    return document(
+        "run.html",
+        kicker="Ghostlab report",
+        title=f"{result.model.name}: {result.cut.description}",
+        lead=sentences.perplexity(result),
+        footer=f"Run {result.config.key}" + (f", {result.created}" if result.created else ""),
+        warnings=result.all_warnings(),
+        scores=(_SCORES, [[role.name, *_score_cells(each)] for role, each in rows]),
+        recoveries=(_RECOVERIES, [[role.name, *_fit_cells(run)] for role, run in fitted]) if fitted else (),
+        sections=catalog.sections(result),
+        channels=insight.channels,
+        answers=_answers,
+        about_tasks=_about_tasks,
+        legend_of_tasks=tasks.LEGEND,
+        generations=result.generations,
+        prompt=result.config.prompt,
+        about_texts=tokens.sentence(result.generations),
+        legend_of_tokens=tokens.legend(),
+        says=_says,
+        marked=tokens.marked,
+        stock=_stock(result),
+        setup=_setup(result),
+        command=result.config.to_command(),
+        circumstances=_circumstances(result),
+    )
 
 
-def _score_cells(scores: Scores | RecoveryRun) -> list[str]:
+def _score_cells(scores: Scores | RecoveryRun) -> list[Cell]:
     metrics = (scores.perplexity, scores.bits_per_byte, scores.kl)
     return [*map(_metric, metrics), _metric(scores.top1_agreement, share=True)]
 
 
-def _metric(metric: Metric, share: bool = False) -> str:
+def _metric(metric: Metric, share: bool = False) -> Cell:
     value, low, high = map(percent if share else number, (metric.value, metric.low, metric.high))
-    return f"{value}<small>{low} to {high}</small>"
+    return value, f"{low} to {high}"
 
 
-def _fit_cells(run: RecoveryRun) -> list[str]:
+def _fit_cells(run: RecoveryRun) -> list[Cell]:
     state = run.boundary
     return [
         percent(run.gap_closed),
-        f"{percent(state.explained)}<small>{percent(state.explained_train)}</small>",
-        f"{percent(state.relative_error)}<small>{percent(state.relative_error_ordinary)}</small>",
+        (percent(state.explained), percent(state.explained_train)),
+        (percent(state.relative_error), percent(state.relative_error_ordinary)),
         number(run.ridge),
         count(run.parameters_added),
     ]
 
 
-# -- figures and texts -----------------------------------------------------------------------------------
+def _answers(found: ZeroShot) -> Table:
+    """Accuracy of every variant in every task."""
+    head, *rows = tasks.table(found)
+    return [(title, "") for title in head], [list(row) for row in rows]
 
 
-def _figures(result: RunResult) -> list[str]:
-    numbers = numbers_from()
-    return [
-        page.section(section.title, page.panels(_panel(panel, numbers) for panel in section.panels))
-        for section in catalog.sections(result)
-    ]
+def _about_tasks(found: ZeroShot) -> str:
+    return "; ".join(map(tasks.about, found.tasks))
 
 
-def _panel(panel: catalog.Panel, numbers: Iterator[int]) -> str:
-    drawn = "".join(page.figure(figure, next(numbers)) for figure in panel.figures)
-    body = [page.what_is_this(panel.name), f'<div class="figures">{drawn}</div>', _directions(panel)]
-    if panel.answers is not None:
-        body += [_accuracy(panel)]
-    body += [_spoken(panel)]
-    wide = len(panel.figures) > 1 or panel.answers is not None or bool(panel.probes)
-    return page.article(panel.title, panel.sentence, "".join(body), wide=wide)
-
-
-def _directions(panel: catalog.Panel) -> str:
-    items = "".join(f"<li>{insight.told(one, _quoted)}</li>" for one in panel.directions)
-    return f'<ol class="told">{items}</ol>' if items else ""
-
-
-def _quoted(token: Excitement) -> str:
-    mark = " (massive)" if token.massive else ""
-    return f"<q>{escape(token.before)}<b>{escape(token.token)}</b></q>{mark}"
-
-
-def _accuracy(panel: catalog.Panel) -> str:
-    """Accuracy of every variant in every task, and what was asked."""
-    found = panel.answers
-    if found is None:
-        return ""
-    head, *rows = (list(map(escape, row)) for row in tasks.table(found))
-    asked = "; ".join(map(tasks.about, found.tasks))
-    return (
-        page.table([(title, "") for title in head], rows)
-        + f'<p class="note">{escape(tasks.LEGEND)}</p><p class="note">Asked: {escape(asked)}.</p>'
-    )
-
-
-def _spoken(panel: catalog.Panel) -> str:
-    """What altered maps made of a prompt."""
-    spoken = [probe for probe in panel.probes if probe.generation is not None]
-    texts = [_text(p.alteration.name, p.generation, p.prompt) for p in spoken if p.generation is not None]
-    return page.panels(texts) if texts else ""
-
-
-def _generations(result: RunResult) -> str:
-    if not result.generations:
-        return ""
-    put = ", as a chat message" if result.generations[0].prompt_format == "chat" else ""
-    prompt = f"<p>Prompt{put}</p><blockquote>{escape(result.config.prompt)}</blockquote>"
-    judged = any(made.written for made in result.generations)
-    says = f'<p class="says">{escape(tokens.sentence(result.generations))}</p>{tokens.legend()}' * judged
-    told = page.what_is_this("generated")
-    texts = page.panels(_text(made.variant, made) for made in result.generations)
-    return page.section("Generated text", f"{prompt}{told}{says}{texts}")
-
-
-def _text(title: str, made: Generation, prompt: str = "") -> str:
-    """A continuation, token by token; after its prompt where that is not told elsewhere."""
-    says = "; ".join(filter(None, (tokens.departure(made), tokens.timing(made))))
-    asked = f"<p>{escape(prompt)}</p>" if prompt else ""
-    return page.article(title, says, f"{asked}<blockquote>{tokens.marked(made)}</blockquote>")
+def _says(made: Generation) -> str:
+    """Where a continuation leaves the original's, and how long it took."""
+    return "; ".join(filter(None, (tokens.departure(made), tokens.timing(made))))
 
 
 def _stock(result: RunResult) -> dict[str, str]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import plotly.io
 import pytest
 
 from ghostlab import report
+from ghostlab.config import RunConfig
 from ghostlab.plots.explained import FIGURES
 from ghostlab.plots.figures import insight, tasks
 from ghostlab.plots.figures.blocks import FIGURES as FIGURES_OF_BLOCKS
 from ghostlab.results.probe import Alteration, Probe
 from tests.helpers.atlases import make_atlas
-from tests.helpers.results import MULTIPLIES, make_result, with_selection
+from tests.helpers.results import MULTIPLIES, make_probe, make_result, with_selection
 from tests.helpers.zeroshot import make_zero_shot
 
 pytestmark = pytest.mark.unit
@@ -115,26 +116,59 @@ def test_report_loads_nothing(page):
     assert not re.search(r"<(?:script|link|img)[^>]*(?:src|href)=", page[: page.index("<script>")])
 
 
-def test_report_escapes_every_text():
-    nasty = "</script><script>alert(1)</script><b>&"
-    result = make_result()
-    run = replace(result.runs[0], label=nasty, warnings=[nasty])
-    spoken = [replace(made, text=nasty, variant=nasty) for made in result.generations]
-    evil = replace(
-        result,
-        model=replace(result.model, name=nasty, note=nasty),
-        config=replace(result.config, prompt=nasty, model=nasty),
-        text=replace(result.text, calibration=nasty, licence=nasty),
-        runs=[run],
-        generations=spoken,
-        warnings=[nasty],
-        versions={nasty: nasty},
+NASTY = "</script><script>alert(1)</script><b>&\"'"
+
+
+def poisoned(value, keys=False):
+    """The same records with NASTY at the end of every text in them; ``keys``: of the keys of a mapping too."""
+    if isinstance(value, str):
+        return value + NASTY
+    if isinstance(value, list | tuple):
+        return type(value)(map(poisoned, value))
+    if isinstance(value, dict):
+        return {poisoned(k) if keys else k: poisoned(v, keys) for k, v in value.items()}
+    if not is_dataclass(value):
+        return value
+    if isinstance(value, RunConfig):
+        return replace(value, **{name: getattr(value, name) + NASTY for name in ("model", "prompt", "text")})
+    return replace(
+        value,
+        **{
+            f.name: poisoned(getattr(value, f.name), f.name in {"acc", "acc_norm", "left_out", "versions"})
+            for f in fields(value)
+            if f.init and f.name not in {"part", "kind", "prompt_format", "timings"}  # one of a few words
+        },
     )
-    page = report.render(evil)
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in page
-    stored = re.findall(r'<script type="application/json" id="figure-\d+">(.*?)</script>', page, re.DOTALL)
-    assert nasty in [trace.get("name") for trace in json.loads(stored[0])["data"]]
+
+
+def test_report_escapes_every_text():
+    result = with_selection(make_result(blocks=2))
+    run = result.runs[0]
+    altered = Alteration("symmetric", 0.5)
+    result = replace(
+        result,
+        zero_shot=make_zero_shot(["original", "pruned", *(run.label for run in result.runs)], ["arc_easy"]),
+        probes=[make_probe(altered, 90.0, run.window_nll, run.label)],
+        generations=[
+            replace(made, written=[]) if made.variant == "pruned" else made for made in result.generations
+        ],
+    )
+    for page in (report.render(poisoned(result)), report.render_atlas(poisoned(make_atlas()))):
+        assert "<script>alert" not in page
+        assert "<b>&" not in page
+        assert "&lt;b&gt;&amp;&#34;&#39;" in page, "nor does it end an attribute"
+        assert "&lt;script&gt;alert(1)" in page
+        stored = re.findall(
+            r'<script type="application/json" id="figure-\d+">(.*?)</script>', page, re.DOTALL
+        )
+        assert len(stored) == page.count('class="figure"')
+        assert all(json.loads(data) for data in stored)
+    page = report.render(poisoned(result))
+    shown = html.unescape(page)
+    texts = [run.label, result.config.prompt, result.text.licence, result.model.name]
+    texts += [result.warnings[0], result.generations[1].text, "ghostlab", result.cut.description]
+    for text in texts:
+        assert f"{text}{NASTY}" in shown, text
 
 
 def test_report_of_a_run_without_recoveries_or_generations():
