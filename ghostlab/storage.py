@@ -9,8 +9,11 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from ghostlab.errors import ResultError
 
@@ -99,19 +102,38 @@ def folder_bytes(folder: Path) -> int:
 
 
 class Record:
-    """A result that is one JSON object in one file; a class says how it becomes one and is read from it."""
+    """A result that is one JSON object in one file: the base of a frozen dataclass."""
 
     WHAT: ClassVar[str]
     """What people call it."""
+    SCHEMA: ClassVar[int] = 1
+    """The version of the file that is read; checked where the record has a field ``schema``."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
-        raise NotImplementedError
+        values: dict[str, Any] = self._adapter().dump_python(self, mode="json")
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what :meth:`to_dict` wrote; raises ResultError if it is something else."""
-        raise NotImplementedError
+        """Read what :meth:`to_dict` wrote.
+
+        Raises:
+            ResultError: If it is something else, of another schema, or damaged.
+            ConfigError: If the configuration in it cannot work.
+        """
+        if hasattr(cls, "schema") and values.get("schema") != cls.SCHEMA:
+            raise ResultError(
+                f"This {cls.WHAT} has schema {values.get('schema')!r}.",
+                f"This Ghostlab reads schema {cls.SCHEMA}.",
+            )
+        try:
+            record: Self = cls._adapter().validate_python(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ResultError(f"The {cls.WHAT} is damaged at {place}: {first['msg']}.") from error
+        return record
 
     def to_json(self) -> str:
         """The text of the file that :meth:`save` writes."""
@@ -123,12 +145,13 @@ class Record:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a file that :meth:`save` wrote.
-
-        Raises:
-            ResultError: If it cannot be read, is damaged or is something else.
-        """
+        """Read a file that :meth:`save` wrote; raises as :meth:`from_dict`."""
         values = read_json(path)
         if values is None:
             raise ResultError(f"'{path}' is not a readable {cls.WHAT}.")
         return cls.from_dict(values)
+
+    @classmethod
+    @cache
+    def _adapter(cls) -> TypeAdapter[Any]:
+        return TypeAdapter(cls)

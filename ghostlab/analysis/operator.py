@@ -14,7 +14,7 @@ from ghostlab.calibration.moments import Moments
 from ghostlab.cut import Block
 from ghostlab.model.replacement import AffineMap
 from ghostlab.recovery.lowrank import LEADING, WIDE, is_wide
-from ghostlab.results.records import OperatorReport
+from ghostlab.results.operator import OperatorReport
 
 MAP_SIZE = 64
 """Heat maps are averaged down to at most this many tiles per side."""

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
 from ghostlab.recovery.lowrank import LEADING, output_directions, singular
-from ghostlab.results.records import RankCurve
+from ghostlab.results.operator import RankCurve
 
 MOST_POINTS = 48
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ghostlab.calibration.moments import Moments
 from ghostlab.calibration.solve import best_bias, best_symmetric
-from ghostlab.results.records import SymmetrySplit
+from ghostlab.results.operator import SymmetrySplit
 
 
 def split(matrix: Tensor) -> tuple[Tensor, Tensor]:

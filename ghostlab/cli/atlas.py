@@ -14,7 +14,7 @@ from ghostlab import checks
 from ghostlab.cli.options import build_config, config_parameters
 from ghostlab.cli.run import followed, write_file
 from ghostlab.cli.show import print_table
-from ghostlab.results.atlas import SETTINGS, Atlas, AtlasBlock, parse_lengths
+from ghostlab.results.atlas import ATLAS_SETTINGS, Atlas, AtlasBlock, parse_lengths
 from ghostlab.settings import Settings
 
 _LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]
@@ -42,7 +42,7 @@ def atlas_command() -> Callable[..., None]:
         inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default="1-10", annotation=_LENGTHS),
         inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OUT),
     ]
-    parameters = [*(p for p in config_parameters() if p.name in SETTINGS), *own]
+    parameters = [*(p for p in config_parameters() if p.name in ATLAS_SETTINGS), *own]
     atlas.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     atlas.__annotations__ = {p.name: p.annotation for p in parameters}
     return atlas

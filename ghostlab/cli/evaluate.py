@@ -81,7 +81,7 @@ def show(found: ZeroShot) -> None:
 def _about(task: TaskInfo) -> str:
     where = "installed data" if task.source == "shipped" else task.source
     note = f", {task.note}" if task.note else ""
-    chance = "" if task.guessing is None else f", chance {task.guessing:.0%}"
+    chance = "" if task.chance is None else f", chance {task.chance:.0%}"
     return f"{task.name}: {task.documents} questions, {task.split} split, {where}{note}{chance}"
 
 

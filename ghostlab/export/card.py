@@ -44,7 +44,7 @@ def model_card(
         kept=len(model.kept),
         depth=model.full_depth,
         replaced=bool(model.replacements),
-        operator="an operator" if run is None else f"`{_line(run.label or run.method)}`",
+        operator="an operator" if run is None else f"`{_line(run.label)}`",
         ordinary=stock or not any(replacement.map for replacement in model.replacements.values()),
         result=result,
         rows=[] if result is None else _rows(result, run),
@@ -69,7 +69,7 @@ def _metadata(source: str) -> ModelCardData:
 
 def _rows(result: RunResult, run: RecoveryRun | None) -> list[list[str]]:
     rows = [_row("original", result.baseline.original), _row("pruned", result.baseline.pruned)]
-    return rows if run is None else [*rows, _row(_line(run.label or run.method), run)]
+    return rows if run is None else [*rows, _row(_line(run.label), run)]
 
 
 def _row(name: str, scores: Scores | RecoveryRun) -> list[str]:
@@ -87,7 +87,7 @@ def _about(result: RunResult) -> str:
     return _line(
         f"Held-out text: {text.held_out}, {text.windows}. Fitted on {text.calibration_tokens:,} tokens of "
         f"{text.calibration}. In brackets: 95 % bootstrap intervals over windows. "
-        + comparable(text.cut_by, text.length, complete=result.config.held_out == 0)
+        + comparable(text.rule, text.length, complete=result.config.held_out == 0)
     )
 
 

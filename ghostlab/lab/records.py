@@ -22,11 +22,11 @@ from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.results.atlas import Atlas
+from ghostlab.results.operator import OperatorReport
 from ghostlab.results.records import (
     Baseline,
     CutInfo,
     ModelInfo,
-    OperatorReport,
     RecoveryRun,
     Scores,
     SelectionInfo,
@@ -44,11 +44,12 @@ _PACKAGES = ("ghostlab", "torch", "transformers", "datasets", "numpy", "gguf", "
 def recovery_run(measured: MeasuredFit, baseline: Baseline) -> RecoveryRun:
     """The record of one fit, its maps taken apart."""
     fit, reports = measured.fit, list(measured.reports.values())
-    ridges = [block.ridge for block in fit.blocks.values() if block.ridge is not None]
+    ridges = [block.ridge for block in fit.blocks.values()]
     return RecoveryRun(
         method=fit.spec.method,
         rank=fit.spec.rank,
-        ridge=ridges[0] if ridges else None,
+        ridge=ridges[0] if len(set(ridges)) == 1 else None,
+        ridges=ridges,
         parameters_added=measured.added,
         boundary=pool(reports),
         label=fit.label,
@@ -163,7 +164,6 @@ def selection_info(config: RunConfig, scores: CriterionScores) -> SelectionInfo:
         convention=scores.convention,
         labels=[str(block) for block, _ in scored],
         scores=[value for _, value in scored],
-        lower_is_better=True,
         chosen=str(scores.cut),
     )
 

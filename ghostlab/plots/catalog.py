@@ -13,9 +13,8 @@ from ghostlab.plots.figures import boundary, insight, kinds, probes, selection, 
 from ghostlab.plots.figures import likelihood as perplexity
 from ghostlab.plots.figures import maps as operator
 from ghostlab.plots.style import Role
-from ghostlab.results.operator import Direction
+from ghostlab.results.operator import Direction, OperatorReport
 from ghostlab.results.probe import FACTORS, Probe
-from ghostlab.results.records import OperatorReport
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
 

@@ -89,7 +89,7 @@ def _fit_cells(run: RecoveryRun) -> list[Cell]:
         percent(run.gap_closed),
         (percent(state.explained), percent(state.explained_train)),
         (percent(state.relative_error), percent(state.relative_error_ordinary)),
-        number(run.ridge),
+        ", ".join(dict.fromkeys(map(number, run.ridges or [run.ridge]))),
         count(run.parameters_added),
     ]
 

@@ -1,18 +1,20 @@
 """The atlas: for every block of consecutive layers, what dropping it costs and what a map brings back.
 
-Plain data, like :mod:`ghostlab.results.run`; :func:`ghostlab.analysis.atlas.survey` makes it.
+And the scores of a criterion before anything is dropped, some of which can be read off an atlas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import TypeAdapter, ValidationError
-
 from ghostlab.config import RunConfig, only
-from ghostlab.errors import ConfigError, ResultError
+from ghostlab.cut import Block, Cut
+from ghostlab.errors import ConfigError
+from ghostlab.results.records import SelectionInfo
+from ghostlab.spec import CriterionSpec
 from ghostlab.storage import Record
 
 if TYPE_CHECKING:
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LENGTHS = tuple(range(1, 11))
-SETTINGS = ("model", "revision", "text", "sequences", "length", "bos", "seed", "batch", "dtype")
+ATLAS_SETTINGS = ("model", "revision", "text", "sequences", "length", "bos", "seed", "batch", "dtype")
 """What of a run's configuration plays a part in an atlas."""
 
 
-def surveyed(config: RunConfig) -> RunConfig:
+def atlas_config(config: RunConfig) -> RunConfig:
     """A configuration with everything that plays no part in an atlas as it is by default."""
-    return only(config, *SETTINGS)
+    return only(config, *ATLAS_SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -67,22 +69,25 @@ class AtlasBlock:
         return self.stop - self.start
 
 
+MOST_LENGTH = 2000
+"""Layers of the longest block that may be asked for: no model has as many."""
+_LENGTHS = re.compile(r"([0-9]{1,4})(?:\s*-\s*([0-9]{1,4}))?")
+
+
 def parse_lengths(text: str) -> tuple[int, ...]:
     """Read block lengths: ``1-10``, ``4,6`` or ``1-3,8``, ascending.
 
     Raises:
-        ConfigError: If it is none of these.
+        ConfigError: If it is none of these, or longer than any model.
     """
-    found: set[int] = set()
-    try:
-        for part in text.split(","):
-            low, dash, high = part.strip().partition("-")
-            found |= set(range(int(low), int(high if dash else low) + 1))
-    except ValueError:
-        found = set()
-    if not found or min(found) < 1:
-        raise ConfigError(f"'{text}' are no block lengths.", "Write for example 1-10 or 2,4,6.")
-    return tuple(sorted(found))
+    lengths: set[int] = set()
+    for part in text.split(","):
+        match = _LENGTHS.fullmatch(part.strip())
+        low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= low <= high <= MOST_LENGTH:
+            raise ConfigError(f"Invalid block lengths '{text[:40]}'.", "Write for example 1-10 or 2,4,6.")
+        lengths |= set(range(low, high + 1))
+    return tuple(sorted(lengths))
 
 
 @dataclass(frozen=True)
@@ -125,24 +130,6 @@ class Atlas(Record):
         found = [block for block in self.blocks if block.length == length]
         return min(found, key=lambda block: block.ghost_sink, default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        values: dict[str, Any] = _ADAPTER.dump_python(self, mode="json", exclude={"config"})
-        return {"config": self.config.to_dict(), **values}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Atlas:
-        """Read what :meth:`to_dict` wrote.
-
-        Raises:
-            ResultError: If a part is missing or of another kind.
-        """
-        try:
-            config = RunConfig.from_dict(values["config"])
-            return _ADAPTER.validate_python({**values, "config": config})
-        except (KeyError, TypeError, ConfigError, ValidationError) as error:
-            raise ResultError("This is no atlas.", "Make one with ghostlab atlas --out FILE.") from error
-
     def rounded(self, digits: int) -> Atlas:
         """The same with every figure to so many significant digits."""
         return replace(self, blocks=[_rounded(block, digits) for block in self.blocks])
@@ -155,7 +142,7 @@ class Atlas(Record):
         """One row per block."""
         import pandas as pd
 
-        frame: pd.DataFrame = pd.DataFrame([_BLOCK.dump_python(block) for block in self.blocks])
+        frame: pd.DataFrame = pd.DataFrame([asdict(block) for block in self.blocks])
         return frame
 
 
@@ -167,5 +154,80 @@ def _rounded(block: AtlasBlock, digits: int) -> AtlasBlock:
     return AtlasBlock(**values)
 
 
-_ADAPTER = TypeAdapter(Atlas)
-_BLOCK = TypeAdapter(AtlasBlock)
+SCORE_SETTINGS = (*ATLAS_SETTINGS, "held_out_text", "select", "count")
+"""What of a run's configuration decides its scores (``bos`` looks at the held-out text)."""
+_COARSE = 2e-5
+"""Figures of a stored atlas have five digits: candidates nearer than this may stand in either order."""
+
+
+@dataclass(frozen=True)
+class BlockScores(Record):
+    """The scores of a criterion, and what was asked: a configuration as :func:`scores_config` returns it."""
+
+    WHAT: ClassVar[str] = "scores of a criterion"
+    config: RunConfig
+    selection: SelectionInfo
+
+    def weight(self) -> dict[int, int]:
+        """Identity -> bytes in memory, as :meth:`ghostlab.results.run.RunResult.weight`."""
+        return {id(self.selection): 200 * len(self.selection.labels)}
+
+
+def scores_config(config: RunConfig) -> RunConfig:
+    """A configuration with everything that plays no part in its criterion's scores as it is by default."""
+    return only(config, *SCORE_SETTINGS, drop=None)
+
+
+def same_scores(one: RunConfig, other: RunConfig) -> bool:
+    """Whether two configurations ask for the same scores."""
+    return replace(scores_config(one), batch=other.batch) == scores_config(other)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How a criterion's score is read off a block of an atlas, under the one convention that it has."""
+
+    value: Callable[[AtlasBlock], float]
+    convention: str
+    words: str
+    single: bool = False
+
+
+_READINGS = {
+    "streamline": _Reading(lambda b: 1 - b.cosine, "token", "cosine per token, averaged over tokens"),
+    "shortgpt": _Reading(lambda b: 1 - b.cosine, "token", "cosine per token, averaged over tokens", True),
+    "angular": _Reading(
+        lambda b: b.angle, "last", "angle of the last token of each window, averaged over windows"
+    ),
+}
+
+
+def scores_from_atlas(atlas: Atlas, config: RunConfig) -> SelectionInfo | None:
+    """The scores that a configuration's criterion would give, read off an atlas of the same model and text.
+
+    Returns:
+        ``None`` if the atlas is of something else, does not hold what the criterion averages, or has too few
+        digits to tell which candidates go.
+    """
+    spec = CriterionSpec.parse(config.select or "")
+    reading = _READINGS.get(spec.name)
+    same = same_scores(replace(atlas.config, drop=None, select=config.select, count=config.count), config)
+    if reading is None or not same or any(o != ("convention", reading.convention) for o in spec.options):
+        return None
+    length = 1 if reading.single else config.count
+    blocks = [block for block in atlas.blocks if block.length == length]
+    if not 0 < config.count < atlas.layers or len(blocks) != atlas.layers - length + 1:
+        return None
+    values = [reading.value(block) for block in blocks]
+    going = config.count if reading.single else 1
+    order = sorted(range(len(values)), key=lambda index: (values[index], index))
+    if going < len(order) and values[order[going]] - values[order[going - 1]] < _COARSE:
+        return None
+    gone = (layer for i in order[:going] for layer in range(blocks[i].start, blocks[i].stop))
+    return SelectionInfo(
+        criterion=config.select or "",
+        convention=reading.words,
+        labels=[str(Block(block.start, block.stop)) for block in blocks],
+        scores=values,
+        chosen=str(Cut.of_layers(gone)),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, nan
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def sides(result: RunResult, name: str = "") -> list[Side]:
     runs = [_dropping(result), *result.runs]
     if result.baseline.original.window_nll:
         runs.append(_original(result))
-    return [Side(before + (run.label or run.method), result, run) for run in runs]
+    return [Side(before + (run.label), result, run) for run in runs]
 
 
 def _dropping(result: RunResult) -> RecoveryRun:
@@ -100,21 +100,8 @@ def _original(result: RunResult) -> RecoveryRun:
 
 
 def _as_recovery(scores: Scores, method: str, label: str, boundary: BoundaryReport) -> RecoveryRun:
-    return RecoveryRun(
-        method=method,
-        label=label,
-        rank=None,
-        ridge=None,
-        parameters_added=0,
-        perplexity=scores.perplexity,
-        bits_per_byte=scores.bits_per_byte,
-        kl=scores.kl,
-        top1_agreement=scores.top1_agreement,
-        window_nll=scores.window_nll,
-        position_nll=scores.position_nll,
-        agreement=scores.agreement,
-        boundary=boundary,
-    )
+    fitted: dict[str, Any] = {"rank": None, "ridge": None, "parameters_added": 0, "boundary": boundary}
+    return RecoveryRun(**vars(scores), method=method, label=label, **fitted)
 
 
 def best_first(items: Iterable[Item], run: Callable[[Item], RecoveryRun]) -> list[Item]:

@@ -41,8 +41,7 @@ class Generation:
         shared_blocks: Blocks of this variant that had run on the prompt for the original.
         leaves: The first token, from 0, that is not the original's greedy choice; ``None`` if all are.
         prompt_format: How the prompt was put: ``raw`` or ``chat``.
-        written: The tokens; empty in results of early versions, as are the fields above, and where the
-            writing was stopped.
+        written: The tokens; empty where the writing was stopped.
     """
 
     variant: str
@@ -57,10 +56,9 @@ class Generation:
 
     @property
     def speed(self) -> float:
-        """Tokens per second after the first one (in early results: in all); 0 where there is no telling."""
-        later = self.tokens - (self.first_seconds > 0)
+        """Tokens per second after the first one; 0 where it cannot be told."""
         took = self.seconds - self.first_seconds
-        return later / took if took > 0 else 0.0
+        return (self.tokens - 1) / took if took > 0 else 0.0
 
 
 OnText = Callable[[str, str], None]

@@ -64,3 +64,59 @@ class StatePlane:
     variance: tuple[float, float]
     ordinary: Points
     massive: Points
+
+
+@dataclass(frozen=True)
+class SymmetrySplit:
+    """M = S + A, symmetric and antisymmetric part, and what a symmetric operator could have reached.
+
+    Attributes:
+        frobenius: ``symmetric`` and ``antisymmetric`` share of ||M||_F^2; they add up to 1.
+        activation: ||X S||^2 and ||X A||^2 over ||X M||^2 on the calibration tokens; S and A may cancel,
+            so these can exceed 1.
+        explained: explained share of the gap, held-out, of the operator itself.
+        explained_symmetric: the same for the best symmetric operator (Lyapunov).
+        relative_error, relative_error_symmetric: the same two as relative errors.
+    """
+
+    frobenius: dict[str, float]
+    activation: dict[str, float]
+    explained: float
+    explained_symmetric: float
+    relative_error: float
+    relative_error_symmetric: float
+
+
+@dataclass(frozen=True)
+class RankCurve:
+    """Error against rank for a truncated factorisation; ``ranks`` ascending, 0 = plain drop (plus bias)."""
+
+    ranks: list[int]
+    explained: list[float]
+    explained_train: list[float]
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """What the fitted map of one block is. Heat maps are means over square tiles of ``tile`` channels."""
+
+    block: tuple[int, int]
+    split: SymmetrySplit
+    symmetric_map: list[list[float]]
+    antisymmetric_map: list[list[float]]
+    tile: int
+    eigenvalues_real: list[float]
+    eigenvalues_imag: list[float]
+    singular_values: list[float]
+    cumulative_energy: list[float]
+    truncated_svd: RankCurve
+    reduced_rank: RankCurve | None = None
+    bias_norm: float = 0.0
+    directions: list[Direction] = field(default_factory=list)
+    plane: StatePlane | None = None
+    notes: list[str] = field(default_factory=list)
+    """What was left out or estimated, and why."""
+    weight: str = "none"
+    """How tokens counted, in the fit and in every share and error above."""
+    first_apart: bool = False
+    """Whether first tokens are not among them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ghostlab.results.operator import Direction, StatePlane
+from ghostlab.results.operator import OperatorReport
 
 
 @dataclass(frozen=True)
@@ -89,94 +89,37 @@ class BoundaryReport:
     explained_train: float | None
     relative_error: float
     relative_error_ordinary: float
-    explained_ordinary: float = 0.0
+    explained_ordinary: float
     channel_error: list[float] = field(default_factory=list)
     position_error: list[float] = field(default_factory=list)
     position_error_ordinary: list[float | None] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class SymmetrySplit:
-    """M = S + A, symmetric and antisymmetric part, and what a symmetric operator could have reached.
+@dataclass(frozen=True, kw_only=True)
+class RecoveryRun(Scores):
+    """One recovery: how it was fitted, how the model does with it, and what it brought back.
 
     Attributes:
-        frobenius: ``symmetric`` and ``antisymmetric`` share of ||M||_F^2; they add up to 1.
-        activation: ||X S||^2 and ||X A||^2 over ||X M||^2 on the calibration tokens; S and A may cancel,
-            so these can exceed 1.
-        explained: explained share of the gap, held-out, of the operator itself.
-        explained_symmetric: the same for the best symmetric operator (Lyapunov).
-        relative_error, relative_error_symmetric: the same two as relative errors.
+        ridge: The ridge of every block; ``None`` without one, or where blocks differ.
+        ridges: The ridge of each block, in order.
+        gap_closed: (NLL of pruned - NLL of this) / (NLL of pruned - NLL of original): 1 when all is back.
+        not_stock: Why it cannot be an ordinary checkpoint; empty if nothing but a measurement at export could
+            speak against it.
     """
-
-    frobenius: dict[str, float]
-    activation: dict[str, float]
-    explained: float
-    explained_symmetric: float
-    relative_error: float
-    relative_error_symmetric: float
-
-
-@dataclass(frozen=True)
-class RankCurve:
-    """Error against rank for a truncated factorisation; ``ranks`` ascending, 0 = plain drop (plus bias)."""
-
-    ranks: list[int]
-    explained: list[float]
-    explained_train: list[float]
-
-
-@dataclass(frozen=True)
-class OperatorReport:
-    """What the fitted map of one block is. Heat maps are means over square tiles of ``tile`` channels."""
-
-    block: tuple[int, int]
-    split: SymmetrySplit
-    symmetric_map: list[list[float]]
-    antisymmetric_map: list[list[float]]
-    tile: int
-    eigenvalues_real: list[float]
-    eigenvalues_imag: list[float]
-    singular_values: list[float]
-    cumulative_energy: list[float]
-    truncated_svd: RankCurve
-    reduced_rank: RankCurve | None = None
-    bias_norm: float = 0.0
-    directions: list[Direction] = field(default_factory=list)
-    plane: StatePlane | None = None
-    notes: list[str] = field(default_factory=list)
-    """What was left out or estimated, and why."""
-    weight: str = "none"
-    """How tokens counted, in the fit and in every share and error above."""
-    first_apart: bool = False
-    """Whether first tokens are not among them."""
-
-
-@dataclass(frozen=True)
-class RecoveryRun:
-    """One recovery: how it was fitted, what it costs and what it brought back."""
 
     method: str
     rank: int | None
     ridge: float | None
     parameters_added: int
-    perplexity: Metric
-    bits_per_byte: Metric
-    kl: Metric
-    top1_agreement: Metric
     boundary: BoundaryReport
-    label: str = ""
-    window_nll: list[float] = field(default_factory=list)
-    position_nll: list[float] = field(default_factory=list)
+    label: str
     gap_closed: float = 0.0
-    """(NLL of pruned - NLL of this) / (NLL of pruned - NLL of original): 1 when all is back."""
+    ridges: list[float | None] = field(default_factory=list)
     blocks: list[BoundaryReport] = field(default_factory=list)
     operators: list[OperatorReport] = field(default_factory=list)
-    agreement: Agreement | None = None
     details: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    not_stock: str | None = None
-    """Why it cannot be an ordinary checkpoint; empty if nothing but a measurement at export could speak
-    against it, ``None`` in results that do not say."""
+    not_stock: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,12 +157,10 @@ class CutInfo:
 
 @dataclass(frozen=True)
 class SelectionInfo:
-    """How a criterion chose the cut. ``scores[i]`` belongs to ``labels[i]``; lower is dropped first if
-    ``lower_is_better``."""
+    """How a criterion chose the cut. ``scores[i]`` belongs to ``labels[i]``; the lowest is dropped first."""
 
     criterion: str
     convention: str
     labels: list[str]
     scores: list[float]
-    lower_is_better: bool
     chosen: str

@@ -8,12 +8,12 @@ records of :mod:`ghostlab.results.records`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
@@ -30,21 +30,25 @@ from ghostlab.results.records import (
 )
 from ghostlab.results.windows import TextInfo
 from ghostlab.results.zeroshot import ZeroShot
-from ghostlab.storage import file_sha256, read_json, whole, write_text
+from ghostlab.storage import Record, file_sha256, read_json, whole, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = 1
 RESULT_FILE = "result.json"
 OPERATOR_FILE = "operators.safetensors"
 _DIGEST = "operators_sha256"
 
 
+_Operators = Annotated[dict[str, Any], BeforeValidator(lambda _: {}), Field(exclude=True)]
+"""Tensors are in a file of their own: neither written to JSON nor read from it."""
+
+
 @dataclass(frozen=True)
-class RunResult:
+class RunResult(Record):
     """Everything a run found. See :mod:`ghostlab.results.run`."""
 
+    WHAT: ClassVar[str] = "result"
     config: RunConfig
     model: ModelInfo
     text: TextInfo
@@ -59,37 +63,9 @@ class RunResult:
     zero_shot: ZeroShot | None = None
     warnings: list[str] = field(default_factory=list)
     created: str = ""
-    schema: int = SCHEMA
-    operators: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    schema: int = Record.SCHEMA
+    operators: _Operators = field(default_factory=dict, repr=False, compare=False)
     """Name -> torch.Tensor; ``Any`` because reading a result must not need torch."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; operators left out."""
-        plain = replace(self, operators={})
-        values: dict[str, Any] = _ADAPTER.dump_python(plain, mode="json", exclude={"operators", "config"})
-        return {"schema": self.schema, "config": self.config.to_dict(), **values}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RunResult:
-        """Read what :meth:`to_dict` wrote.
-
-        Raises:
-            ResultError: If the schema is of another version or a part is missing.
-        """
-        if values.get("schema") != SCHEMA:
-            raise ResultError(
-                f"This result has schema {values.get('schema')!r}.", f"This Ghostlab reads schema {SCHEMA}."
-            )
-        if not isinstance(values.get("config"), Mapping):
-            raise ResultError("The result is damaged at config: it is no object.")
-        # results from before chat templates were used continued every prompt as it stood
-        config = RunConfig.from_dict({"prompt_format": "raw", **values["config"]})
-        try:
-            return _ADAPTER.validate_python({**values, "config": config})
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise ResultError(f"The result is damaged at {place}: {first['msg']}.") from error
 
     def save(self, folder: str | Path) -> Path:
         """Write ``result.json`` and ``operators.safetensors`` into ``folder``, each whole or not at all.
@@ -141,7 +117,7 @@ class RunResult:
         about: dict[str, list[str]] = {}
         for run in self.runs:
             for text in run.warnings:
-                about.setdefault(text, []).append(run.label or run.method)
+                about.setdefault(text, []).append(run.label)
         return [*self.warnings, *(f"{', '.join(names)}: {text}" for text, names in about.items())]
 
     def to_frame(self) -> pd.DataFrame:
@@ -156,7 +132,7 @@ class RunResult:
         named: list[tuple[str, Scores | RecoveryRun]] = [
             ("original", self.baseline.original),
             ("pruned", self.baseline.pruned),
-            *((run.label or run.method, run) for run in self.runs),
+            *((run.label, run) for run in self.runs),
         ]
         for name, scores in named:
             row: dict[str, Any] = {"variant": name}
@@ -185,9 +161,24 @@ class RunResult:
 
     def weight(self) -> dict[int, int]:
         """Identity of each large part -> bytes in memory: results of one run share their parts."""
-        figures = 2 * len(json.dumps(self.to_dict()))  # a float takes 32 bytes in a list, about 18 as text
         tensors = {id(tensor): int(getattr(tensor, "nbytes", 0)) for tensor in self.operators.values()}
-        return {id(self.runs): figures, **tensors}
+        return {id(self.runs): _bytes([self.baseline, self.runs, self.probes, self.generations]), **tensors}
+
+
+def _bytes(value: Any) -> int:
+    """About the memory that plain data take: a number in a list 32 bytes, and so does all that is small."""
+    if isinstance(value, str):
+        return 50 + len(value)
+    items: Iterable[Any] = ()
+    if is_dataclass(value):
+        items = vars(value).values()
+    elif isinstance(value, Mapping):
+        items = value.values()
+    elif isinstance(value, (list, tuple)):
+        if value and isinstance(value[0], float):
+            return 32 * len(value)
+        items = value
+    return 32 + sum(map(_bytes, items))
 
 
 def _read_operators(path: Path, digest: object) -> dict[str, Any]:
@@ -205,6 +196,3 @@ def _read_operators(path: Path, digest: object) -> dict[str, Any]:
     except (OSError, SafetensorError) as error:
         raise ResultError(f"'{path}' is damaged.", again) from error
     return operators
-
-
-_ADAPTER = TypeAdapter(RunResult)

@@ -85,16 +85,11 @@ class TextInfo:
     length: int
     bos: bool
     folds: int
-    rule: WindowRule | None = None
-    calibration_bos: BosPlace | None = None
-
-    @property
-    def cut_by(self) -> WindowRule:
-        """The rule; results from before it was kept tell only whether BOS begins every window."""
-        return self.rule or WindowRule(bos="every window" if self.bos else "nowhere")
+    rule: WindowRule
+    calibration_bos: BosPlace
 
     @property
     def windows(self) -> str:
         """The held-out windows in words: how many, how long, and how they were cut."""
         count = self.held_out_tokens // self.length if self.length else 0
-        return describe(self.cut_by, count, self.length)
+        return describe(self.rule, count, self.length)

@@ -6,14 +6,13 @@ models are compared document by document.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
 
-from ghostlab.errors import ConfigError, ResultError
+from ghostlab.errors import ConfigError
 from ghostlab.results.records import Metric
 from ghostlab.results.statistics import Verdict, above_chance, compare_answers, ratio_of_answers
 from ghostlab.storage import Record
@@ -21,7 +20,6 @@ from ghostlab.storage import Record
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA = 1
 Which = Literal["acc", "acc_norm"]
 """``acc`` takes the likeliest choice; ``acc_norm`` the likeliest per character, where the task has it."""
 
@@ -37,13 +35,6 @@ SUITES: dict[str, tuple[str, ...]] = {
     "shift-llm": ("boolq", "piqa", "hellaswag", "winogrande", "arc_easy", "arc_challenge", "openbookqa"),
 }
 """The tasks of the papers' tables, without examples in the prompt; SHIFT-LLM's are those of LLM-Pruner."""
-
-_CHOICES = {
-    **dict.fromkeys(("boolq", "copa", "piqa", "rte", "winogrande", "wsc273"), 2),
-    **dict.fromkeys(("arc_challenge", "arc_easy", "hellaswag", "openbookqa", "race", "sciq"), 4),
-    **{"commonsense_qa": 5, "social_iqa": 3},
-}
-"""Choices of each question, for results from before chance was kept; a few of ARC's have 3 or 5."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +57,6 @@ class TaskInfo:
     documents: int
     note: str = ""
     chance: float | None = None
-
-    @property
-    def guessing(self) -> float | None:
-        """``chance``, from the task's usual number of choices where it was not kept; ``None`` if unknown."""
-        if self.chance is None and self.name in _CHOICES:
-            return 1 / _CHOICES[self.name]
-        return self.chance
 
 
 @dataclass(frozen=True)
@@ -107,7 +91,7 @@ class ZeroShot(Record):
     left_out: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
-    schema: int = SCHEMA
+    schema: int = Record.SCHEMA
 
     def accuracy(self, variant: str, task: str, which: Which = "acc") -> Accuracy:
         """The accuracy of a variant on a task; ``acc`` where a task has no ``acc_norm``."""
@@ -125,8 +109,8 @@ class ZeroShot(Record):
         return [
             task.name
             for task in self.tasks
-            if task.guessing is not None
-            and not above_chance(self.accuracy(first, task.name, which).correct, task.guessing)
+            if task.chance is not None
+            and not above_chance(self.accuracy(first, task.name, which).correct, task.chance)
         ]
 
     def told(self, which: Which = "acc") -> list[TaskInfo]:
@@ -158,29 +142,6 @@ class ZeroShot(Record):
         theirs = self.accuracy(other or self.variants[0], task, which).correct
         return compare_answers(ours, theirs, seed)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        values: dict[str, Any] = _ADAPTER.dump_python(self, mode="json")
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ZeroShot:
-        """Read what :meth:`to_dict` wrote.
-
-        Raises:
-            ResultError: If it is something else.
-        """
-        try:
-            found = _ADAPTER.validate_python(values)
-        except ValidationError as error:
-            place = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise ResultError(f"The result of zero-shot tasks is damaged at '{place}'.") from error
-        if found.schema != SCHEMA:
-            raise ResultError(
-                f"This result has schema {found.schema}.", f"This Ghostlab reads schema {SCHEMA}."
-            )
-        return found
-
     def to_frame(self) -> pd.DataFrame:
         """One row per variant and task: accuracies, standard errors, and the test against the first."""
         import pandas as pd
@@ -191,7 +152,7 @@ class ZeroShot(Record):
 
     def _row(self, variant: str, task: TaskInfo) -> dict[str, Any]:
         row: dict[str, Any] = {"variant": variant, "task": task.name, "documents": task.documents}
-        row["chance"] = task.guessing
+        row["chance"] = task.chance
         for which, table in (("acc", self.acc), ("acc_norm", self.acc_norm)):
             found = table.get(variant, {}).get(task.name)
             row |= {which: found and found.value, f"{which}_stderr": found and found.stderr}
@@ -217,6 +178,3 @@ def parse_tasks(names: str | Sequence[str]) -> list[str]:
             "No task is named.", f"Name tasks, such as arc_easy,hellaswag, or a suite: {', '.join(SUITES)}."
         )
     return list(dict.fromkeys(found))
-
-
-_ADAPTER = TypeAdapter(ZeroShot)

@@ -11,7 +11,15 @@ import numpy as np
 from ghostlab.config import RunConfig
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.results.generation import Generation, Token
-from ghostlab.results.operator import Direction, Excitement, Points, StatePlane
+from ghostlab.results.operator import (
+    Direction,
+    Excitement,
+    OperatorReport,
+    Points,
+    RankCurve,
+    StatePlane,
+    SymmetrySplit,
+)
 from ghostlab.results.probe import Alteration, Probe
 from ghostlab.results.records import (
     Agreement,
@@ -20,16 +28,13 @@ from ghostlab.results.records import (
     CutInfo,
     Metric,
     ModelInfo,
-    OperatorReport,
-    RankCurve,
     RecoveryRun,
     Scores,
     SelectionInfo,
-    SymmetrySplit,
     TokenClass,
 )
 from ghostlab.results.run import RunResult
-from ghostlab.results.windows import TextInfo
+from ghostlab.results.windows import TextInfo, WindowRule
 from ghostlab.spec import RecoverySpec
 
 CHANNELS, TILE, LAYERS, WINDOWS, LENGTH = 96, 2, 30, 16, 256
@@ -78,7 +83,7 @@ def with_selection(result: RunResult, count: int = 5) -> RunResult:
     starts = range(LAYERS - count + 1)
     scores = [0.02 + 0.001 * (start - 20) ** 2 + 0.6 * (start == 0) for start in starts]
     labels = [f"{start}:{start + count}" for start in starts]
-    info = SelectionInfo("streamline", "mean cosine distance per token", labels, scores, True, "20:25")
+    info = SelectionInfo("streamline", "mean cosine distance per token", labels, scores, "20:25")
     return replace(result, selection=info)
 
 
@@ -269,6 +274,8 @@ def _text() -> TextInfo:
         length=LENGTH,
         bos=False,
         folds=8,
+        rule=WindowRule(),
+        calibration_bos="nowhere",
     )
 
 

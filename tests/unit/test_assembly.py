@@ -17,7 +17,7 @@ from ghostlab.lab.run import measure, variants_of
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT
 from ghostlab.recovery.fitting import Fit, fit
-from ghostlab.results.records import OperatorReport
+from ghostlab.results.operator import OperatorReport
 from ghostlab.spec import RecoverySpec
 from tests.helpers.lm import tiny_lm, tiny_windows
 

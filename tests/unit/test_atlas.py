@@ -26,8 +26,7 @@ from ghostlab.model.replacement import Replacement
 from ghostlab.progress import SILENT, CancelToken, Progress
 from ghostlab.pruning.affine_fit import split_fit
 from ghostlab.pruning.registry import score as scores_of
-from ghostlab.results.atlas import Atlas, AtlasBlock, parse_lengths
-from ghostlab.results.scores import from_atlas
+from ghostlab.results.atlas import Atlas, AtlasBlock, parse_lengths, scores_from_atlas
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH
 
@@ -207,7 +206,9 @@ def test_lengths_are_read(text: str, lengths: tuple[int, ...]) -> None:
     assert parse_lengths(text) == lengths
 
 
-@pytest.mark.parametrize("text", ["", "a", "3-1", "0-2", "-1", "1-", "1..3"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "3-1", "0-2", "-1", "1-", "1..3", "1-9999999999", "2001", "1-2001", "²"]
+)
 def test_what_are_no_lengths_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="1-10"):
         parse_lengths(text)
@@ -218,7 +219,7 @@ def test_an_atlas_tells_the_scores_of_criteria_of_similarity(criterion: str) -> 
     calib, config = calibration(), RunConfig(drop=None, select=criterion, count=2)
     surveyed = survey(calib, LENGTHS).blocks
     atlas = Atlas(RunConfig(), "tiny", DEPTH, 0, 0, 0, surveyed, 0.0, {})
-    told = from_atlas(atlas, config)
+    told = scores_from_atlas(atlas, config)
     computed = selection_info(criterion, scores_of(calib, criterion, 2))
     assert told is not None
     assert told.scores == pytest.approx(computed.scores, abs=1e-12)

@@ -15,7 +15,8 @@ from ghostlab.plots.figures import boundary, pairs, probes, selection, spectrum,
 from ghostlab.plots.figures import likelihood as perplexity
 from ghostlab.plots.figures import maps as operator
 from ghostlab.results.compare import sides
-from ghostlab.results.records import Metric, RankCurve, SelectionInfo
+from ghostlab.results.operator import RankCurve
+from ghostlab.results.records import Metric, SelectionInfo
 from ghostlab.results.statistics import difference
 from tests.helpers.eyes import SIGHT, contrast, distance
 from tests.helpers.results import TILE, make_result, with_selection
@@ -307,7 +308,7 @@ def test_selection_marks_what_was_chosen(result):
     marked = next(trace for trace in figure.data if trace.name == "chosen")
     assert list(marked.x) == list(marked.customdata) == ["20:25"]
     assert len(next(trace for trace in figure.data if trace.name == "kept").x) == 25
-    blocks = SelectionInfo("shortgpt", "influence", [str(i) for i in range(6)], [1.0] * 6, True, "2:4,5")
+    blocks = SelectionInfo("shortgpt", "influence", [str(i) for i in range(6)], [1.0] * 6, "2:4,5")
     assert selection.chosen(blocks) == [False, False, True, True, False, True]
     layers = replace(blocks, labels=[f"{i}:{i + 1}" for i in range(6)])
     assert list(selection.scores(layers).data[1].x) == ["2", "3", "5"]

@@ -10,8 +10,8 @@ import pytest
 
 from ghostlab.plots import catalog, sentences, style
 from ghostlab.plots.figures import insight, probes
+from ghostlab.results.operator import RankCurve
 from ghostlab.results.probe import Alteration
-from ghostlab.results.records import RankCurve
 from ghostlab.results.run import RunResult
 from ghostlab.results.statistics import significantly_greater
 from tests.helpers.results import CHANNELS, make_probe, make_result

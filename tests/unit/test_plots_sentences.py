@@ -14,7 +14,8 @@ from ghostlab.plots.formats import percent
 from ghostlab.plots.sentences import sides
 from ghostlab.results.compare import best_first
 from ghostlab.results.compare import sides as compared
-from ghostlab.results.records import Metric, RankCurve
+from ghostlab.results.operator import RankCurve
+from ghostlab.results.records import Metric
 from tests.helpers.results import make_result, with_selection
 
 pytestmark = pytest.mark.unit

@@ -228,7 +228,7 @@ def test_a_run_on_all_windows_of_a_paper(requested: list[str], lab: Lab) -> None
     windows = ids[: len(ids) // 2048 * 2048].view(-1, 2048)
     assert len(windows) > 1
     assert result.text.held_out_tokens == windows.numel()
-    assert (result.text.cut_by.bos, result.text.calibration_bos) == ("start of the text",) * 2
+    assert (result.text.rule.bos, result.text.calibration_bos) == ("start of the text",) * 2
     model = lab._session.model(config, SILENT)
     with torch.no_grad():
         nll = model.hf(windows, labels=windows).loss.double()

@@ -48,8 +48,6 @@ def test_report_says_which_recoveries_can_be_ordinary_checkpoints():
     facts = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     assert facts["ghost, affine"] == f"no: {MULTIPLIES}"
     assert facts["mean_shift"].startswith("ghostlab export --result result/ --method mean_shift --stock ")
-    old = replace(make_result(), runs=[replace(run, not_stock=None) for run in make_result().runs])
-    assert "Ordinary checkpoints" not in report.render(old)
 
 
 def test_report_table_has_every_variant_with_intervals(page):

@@ -18,6 +18,15 @@ from tests.helpers.results import make_result
 pytestmark = pytest.mark.unit
 
 
+SELECTION: dict[str, Any] = {
+    "criterion": "shortgpt",
+    "convention": "Block Influence",
+    "labels": ["0", "1"],
+    "scores": [0.5, 0.25],
+    "chosen": "1:2",
+}
+
+
 @pytest.fixture
 def result() -> RunResult:
     operators = {"ghost/20:25/M": torch.arange(6.0).reshape(2, 3).T, "ghost/20:25/b": torch.ones(2)}
@@ -36,26 +45,33 @@ def test_a_folder_gives_everything_back(result: RunResult, tmp_path: Path) -> No
 
 
 def test_selection_survives(result: RunResult) -> None:
-    info = SelectionInfo("shortgpt", "Block Influence", ["0", "1"], [0.5, 0.25], True, "1:2")
-    chosen = replace(result, selection=info, operators={})
+    chosen = replace(result, selection=SelectionInfo(**SELECTION), operators={})
     assert RunResult.from_dict(json.loads(json.dumps(chosen.to_dict()))) == chosen
 
 
-def test_a_result_from_before_tokens_were_judged_is_read_as_what_it_was(result: RunResult) -> None:
+def test_a_result_of_the_first_version_is_read_as_what_it_was(result: RunResult) -> None:
     values = json.loads(json.dumps(result.to_dict()))
-    del values["config"]["prompt_format"]
+    values["selection"] = {**SELECTION, "lower_is_better": True}
     for run in values["runs"]:
-        del run["not_stock"]
-    for made in values["generations"]:
-        for name in ("first_seconds", "shared_blocks", "leaves", "prompt_format", "written"):
-            del made[name]
+        del run["ridges"]
+        for operator in run["operators"]:
+            if operator["plane"]:
+                points = operator["plane"]["ordinary"]
+                points["behind"] = points.pop("after")
     old = RunResult.from_dict(values)
-    assert {run.not_stock for run in old.runs} == {None}
-    assert old.config.prompt_format == "raw", "prompts were continued as they stood"
-    assert [made.text for made in old.generations] == [made.text for made in result.generations]
-    first = old.generations[0]
-    assert (first.written, first.leaves, first.prompt_format) == ([], None, "raw")
-    assert first.speed == first.tokens / first.seconds
+    assert old.runs == [replace(run, ridges=[]) for run in result.runs]
+    assert old.selection == SelectionInfo(**SELECTION)
+
+
+def test_operators_are_never_read_from_json(result: RunResult) -> None:
+    assert "operators" not in result.to_dict()
+    assert RunResult.from_dict({**result.to_dict(), "operators": {"ghost/1:2/M": "junk"}}).operators == {}
+
+
+def test_a_result_weighs_about_what_its_numbers_take(result: RunResult) -> None:
+    figures = result.weight()[id(result.runs)]
+    assert 0.5 < figures / (2 * len(json.dumps(result.to_dict()))) < 2
+    assert {24, 8} <= set(result.weight().values()), "tensors by themselves, for results share them"
 
 
 def test_nothing_half_written_is_left_after(result: RunResult, tmp_path: Path) -> None:

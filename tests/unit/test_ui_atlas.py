@@ -16,7 +16,7 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
-from ghostlab.results.atlas import Atlas, surveyed
+from ghostlab.results.atlas import Atlas, atlas_config
 from ghostlab.settings import Settings
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar.controls import BY_HAND
@@ -54,7 +54,7 @@ def test_a_survey_is_a_job_that_is_no_run(service: Service) -> None:
     job_id = mapped(service)
     found = service.atlas(job_id)
     assert found.lengths == [2, 3]
-    assert found.config == surveyed(CONFIG) == RunConfig(sequences=8, seed=2)
+    assert found.config == atlas_config(CONFIG) == RunConfig(sequences=8, seed=2)
     with pytest.raises(ResultError, match="no run"):
         service.result(job_id)
     run = service.start(RunConfig(), "ann")
@@ -119,7 +119,7 @@ def test_without_an_example_the_tab_says_what_to_press(tmp_path: Path) -> None:
 
 def test_the_example_is_of_the_default_settings() -> None:
     found = Atlas.load(EXAMPLE / "atlas.json")
-    assert found.config == surveyed(RunConfig())
+    assert found.config == atlas_config(RunConfig())
     assert found.lengths == list(range(1, 11))
     assert len(found.blocks) == sum(found.layers - n + 1 for n in found.lengths)
     assert found == found.rounded(5)

@@ -251,7 +251,7 @@ def test_a_candidate_of_the_scores_becomes_the_blocks_to_drop(monkeypatch: pytes
 
 def test_a_single_layer_is_taken_into_the_cut_and_out_of_it() -> None:
     labels = [f"{layer}:{layer + 1}" for layer in range(6)]
-    info = SelectionInfo("shortgpt", "influence", labels, [1.0] * 6, True, "2:4")
+    info = SelectionInfo("shortgpt", "influence", labels, [1.0] * 6, "2:4")
     assert scores.taken(info, "5:6", None) == "2:4,5:6"
     assert scores.taken(info, "4:5", "2:4,5:6") == "2:6"
     assert scores.taken(info, "2:3", None) == "3:4"

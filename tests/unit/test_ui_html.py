@@ -115,8 +115,6 @@ def test_the_overview_says_which_recoveries_can_be_ordinary_checkpoints() -> Non
         "- **mean_shift, rank 4**: yes, `ghostlab export --result result/ --method 'mean_shift, rank 4' "
         "--stock --out stock/`",
     ]
-    old = replace(result, runs=[replace(run, not_stock=None) for run in result.runs])
-    assert share.as_stock(old) == ""
 
 
 def test_warnings_are_listed_once_and_escaped() -> None:

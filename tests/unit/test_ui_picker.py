@@ -129,10 +129,10 @@ def test_scores_are_bars_where_their_block_starts() -> None:
     assert bars["legend"] == "streamline from that layer on: shortest goes first"
 
 
-def test_scores_of_layers_that_are_missing_equal_or_higher_first() -> None:
-    info = SelectionInfo("x", "words", ["0:1", "1:2", "2:3"], [3.0, float("nan"), 3.0], False, "0:1")
+def test_scores_of_layers_that_are_missing_or_equal() -> None:
+    info = SelectionInfo("x", "words", ["0:1", "1:2", "2:3"], [3.0, float("nan"), 3.0], "0:1")
     bars = picker.scores(info)
     assert bars is not None
     assert bars["heights"] == [pytest.approx(0.06), None, pytest.approx(0.06)]
     assert bars["words"] == ["x score 3.00", "", "x score 3.00"]
-    assert bars["legend"] == "x: longest goes first"
+    assert bars["legend"] == "x: shortest goes first"

@@ -9,8 +9,8 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, CutError
+from ghostlab.results.atlas import BlockScores, same_scores, scores_config, scores_from_atlas
 from ghostlab.results.records import SelectionInfo
-from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.settings import Settings
 from ghostlab.ui.service.score_jobs import at_hand, queue_scores
 from ghostlab.ui.service.service import EXAMPLE, Service
@@ -39,7 +39,7 @@ def test_a_job_scores_the_blocks_and_its_scores_are_those_of_its_settings_alone(
     job_id = queue_scores(service, replace(asked, prompt="plays no part", recover=()), owner="ann")
     view = list(service.follow(job_id))[-1]
     assert (view.kind, view.state) == ("scores", "done")
-    assert isinstance(view.result, Scoring)
+    assert isinstance(view.result, BlockScores)
     assert view.result.config == asked
     assert view.result.to_dict()["selection"]["criterion"] == "taylor"
     assert RunConfig.from_query(view.about) == asked, "the page's address fills the sidebar again"
@@ -56,7 +56,7 @@ def test_scores_of_the_shown_run_and_of_the_block_map_are_drawn_at_once(service:
     assert at(service, by_run, shown=shown) == result.selection
     assert at(service, by_run) is None
     told = at(service, ASKED)
-    assert told == from_atlas(make_atlas(), ASKED)
+    assert told == scores_from_atlas(make_atlas(), ASKED)
     assert told is not None
     assert len(told.labels) == LAYERS - 4
 
@@ -74,7 +74,7 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_queued(service: Ser
 
 def test_a_map_too_coarse_or_of_something_else_tells_no_scores() -> None:
     atlas = make_atlas()
-    assert from_atlas(atlas, ASKED) is not None
+    assert scores_from_atlas(atlas, ASKED) is not None
     for change in (
         {"count": 4},  # no block of four was surveyed
         {"count": LAYERS, "select": "shortgpt"},
@@ -82,22 +82,22 @@ def test_a_map_too_coarse_or_of_something_else_tells_no_scores() -> None:
         {"select": "streamline,convention=last"},
         {"select": "taylor"},
     ):
-        assert from_atlas(atlas, replace(ASKED, **change)) is None  # type: ignore[arg-type]
+        assert scores_from_atlas(atlas, replace(ASKED, **change)) is None  # type: ignore[arg-type]
     level = replace(atlas, blocks=[replace(block, cosine=0.5) for block in atlas.blocks])
-    assert from_atlas(level, ASKED) is None
+    assert scores_from_atlas(level, ASKED) is None
 
 
 def test_the_example_map_tells_the_scores_of_the_page_that_opens() -> None:
     example = Service(Settings(), FakeLab(), EXAMPLE).example_atlas
     assert example is not None
     for name in ("streamline", "shortgpt", "angular"):
-        assert from_atlas(example, RunConfig(drop=None, select=name)) is not None
+        assert scores_from_atlas(example, RunConfig(drop=None, select=name)) is not None
 
 
 def test_the_controls_say_what_is_asked() -> None:
     config = RunConfig(drop=None, select="shortgpt", count=3, revision=None, batch=2)
     values = [getattr(config, name) for name in scoring.ASKED if name != "pasted"]
-    assert scoring.asked([*values, ""]) == scored(config)
+    assert scoring.asked([*values, ""]) == scores_config(config)
     assert scoring.asked([*values, " Mine. "]).text == "paste:Mine."
     with pytest.raises(ConfigError, match="How many layers"):
         scoring.asked(
@@ -113,4 +113,4 @@ def test_the_controls_say_what_is_asked() -> None:
     again = scoring.resumed(base, job)
     assert again is not None
     assert (again.prompt, again.select, again.drop) == ("kept", "shortgpt", None)
-    assert alike(again, config)
+    assert same_scores(again, config)

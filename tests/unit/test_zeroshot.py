@@ -97,7 +97,7 @@ def test_a_result_averages_and_compares_with_its_first_variant(tmp_path: Path) -
     assert ZeroShot.load(found.save(tmp_path / "deep" / "tasks.json")) == found
     with pytest.raises(ResultError, match="schema 9"):
         ZeroShot.from_dict({**found.to_dict(), "schema": 9})
-    with pytest.raises(ResultError, match="damaged at 'acc'"):
+    with pytest.raises(ResultError, match="damaged at acc"):
         ZeroShot.from_dict({k: v for k, v in found.to_dict().items() if k != "acc"})
     with pytest.raises(ResultError, match="not a readable"):
         ZeroShot.load(tmp_path / "nowhere.json")
@@ -116,8 +116,6 @@ def test_a_task_that_the_original_guesses_has_no_say() -> None:
     assert found.retained("ghost").value == pytest.approx((16 / 29 + 45 / 16) / 2)
     assert found.retained("ghost", without=found.guessed()).value == pytest.approx(16 / 29)
     assert found.told("acc_norm") == found.tasks, "all of them where none is above chance"
-    older = replace(found, tasks=[replace(one, name="arc_easy"), replace(two, name="boolq")])
-    assert [task.guessing for task in older.tasks] == [0.25, 0.5], "not kept, but known of these"
 
 
 def test_chance_is_outdone_or_not() -> None:

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.formats import percent
 from ghostlab.plots.style import Role
-from ghostlab.results.operator import Direction, Excitement, Points
-from ghostlab.results.records import OperatorReport
+from ghostlab.results.operator import Direction, Excitement, OperatorReport, Points
 
 _SHOWN_TOKENS = 3
 

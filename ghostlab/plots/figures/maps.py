@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.formats import number
 from ghostlab.plots.style import Role
-from ghostlab.results.records import OperatorReport, RecoveryRun
+from ghostlab.results.operator import OperatorReport
+from ghostlab.results.records import RecoveryRun
 
 _PARTS = {"symmetric": ("S", style.SYMMETRIC), "antisymmetric": ("A", style.ANTISYMMETRIC)}
 _METRICS = {"frobenius": "in the weights", "activation": "on calibration<br>tokens"}

@@ -18,7 +18,8 @@ from ghostlab.plots.formats import number
 from ghostlab.plots.sentences import sides
 from ghostlab.plots.style import Role
 from ghostlab.results.compare import ORIGINAL, Side, same_windows
-from ghostlab.results.records import Metric, OperatorReport
+from ghostlab.results.operator import OperatorReport
+from ghostlab.results.records import Metric
 
 
 def panels(one: Side, other: Side) -> list[Panel]:

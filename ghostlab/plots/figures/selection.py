@@ -28,7 +28,7 @@ def ranked(selection: SelectionInfo) -> list[tuple[str, float]]:
     """Candidates with a score, the one that would be dropped first coming first."""
     rows = zip(selection.labels, selection.scores, strict=True)
     known = [row for row in rows if math.isfinite(row[1])]
-    return sorted(known, key=lambda row: row[1], reverse=not selection.lower_is_better)
+    return sorted(known, key=lambda row: row[1])
 
 
 def _short(label: str) -> str:
@@ -69,12 +69,11 @@ def scores(selection: SelectionInfo | None) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
-    better = "lower is dropped first" if selection.lower_is_better else "higher is dropped first"
     return style.figure(
         [path, *dots],
         height=style.LINE_HEIGHT,
         x={
-            "title": f"candidate ({better})",
+            "title": "candidate (lower is dropped first)",
             "type": "category",
             "categoryorder": "array",
             "categoryarray": labels,

@@ -12,7 +12,8 @@ from ghostlab.plots import style
 from ghostlab.plots.figures.maps import COUNTED, reports
 from ghostlab.plots.formats import count, percent, short
 from ghostlab.plots.style import Role
-from ghostlab.results.records import OperatorReport, RankCurve, RecoveryRun
+from ghostlab.results.operator import OperatorReport, RankCurve
+from ghostlab.results.records import RecoveryRun
 
 _NOTHING = "No recovery of this block has a fitted map."
 _FLOOR = 1e-6

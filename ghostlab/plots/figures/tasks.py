@@ -84,7 +84,7 @@ def about(task: TaskInfo) -> str:
     """What was asked of a task, and where it came from."""
     where = "installed" if task.source == "shipped" else task.source
     note = f", {task.note}" if task.note else ""
-    chance = "" if task.guessing is None else f", chance {percent(task.guessing)}"
+    chance = "" if task.chance is None else f", chance {percent(task.chance)}"
     return f"{task.name}, first {task.documents} of the {task.split} split ({where}{note}{chance})"
 
 

@@ -11,7 +11,8 @@ from ghostlab.plots import style
 from ghostlab.plots.figures.maps import counted, reports
 from ghostlab.plots.figures.spectrum import rank_parameters
 from ghostlab.plots.formats import count, number, percent, points
-from ghostlab.results.records import OperatorReport, RecoveryRun
+from ghostlab.results.operator import OperatorReport
+from ghostlab.results.records import RecoveryRun
 
 _NONE = "No recovery of this block has a fitted map."
 

@@ -9,9 +9,9 @@ import numpy as np
 from ghostlab.plots.figures.maps import counted
 from ghostlab.plots.figures.spectrum import rank_parameters
 from ghostlab.plots.formats import count, number, percent, points
-from ghostlab.results.operator import Points
+from ghostlab.results.operator import OperatorReport, Points, RankCurve
 from ghostlab.results.probe import FACTORS, Alteration, Factor, Probe
-from ghostlab.results.records import OperatorReport, RankCurve, RecoveryRun
+from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
 
 

@@ -211,5 +211,5 @@ def selection(info: SelectionInfo | None) -> str:
     text = f"{info.criterion} drops {info.chosen}"
     if not (ours and others):
         return f"{text}."
-    worst, rival = (max(ours), min(others)) if info.lower_is_better else (min(ours), max(others))
+    worst, rival = max(ours), min(others)
     return f"{text} with a score of {number(worst)}; the next candidate has {number(rival)}."

@@ -13,7 +13,8 @@ from ghostlab.plots.sentences.kinds import FEW
 from ghostlab.plots.tokens import departure
 from ghostlab.results.compare import ORIGINAL, Side, same_windows
 from ghostlab.results.generation import Generation
-from ghostlab.results.records import Metric, OperatorReport
+from ghostlab.results.operator import OperatorReport
+from ghostlab.results.records import Metric
 
 __all__ = [
     "by_kind",

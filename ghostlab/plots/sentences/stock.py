@@ -29,11 +29,9 @@ class Stock:
 
 
 def stock(result: RunResult) -> list[Stock]:
-    """An answer for every recovery of a run that gave one; results of older versions gave none."""
+    """An answer for every recovery of a run."""
     together: dict[tuple[str, str], list[str]] = {}
     for run in result.runs:
-        if run.not_stock is not None:
-            name = run.label or run.method
-            alone = "" if run.not_stock else name  # each that can be has a command of its own
-            together.setdefault((run.not_stock, alone), []).append(name)
+        alone = "" if run.not_stock else run.label  # each that can be has a command of its own
+        together.setdefault((run.not_stock, alone), []).append(run.label)
     return [Stock(tuple(names), reason) for (reason, _), names in together.items()]

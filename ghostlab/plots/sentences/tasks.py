@@ -54,7 +54,7 @@ def _guessing(found: ZeroShot, guessed: list[str], named: list[str]) -> str:
     """Tasks on which the original is not above chance, and what is retained when they count too."""
     if not guessed:
         return ""
-    chance = {task.name: task.guessing for task in found.tasks}
+    chance = {task.name: task.chance for task in found.tasks}
     shown = ", ".join(
         f"{name} ({percent(found.accuracy(found.variants[0], name).value)}, chance {percent(chance[name])})"
         for name in guessed

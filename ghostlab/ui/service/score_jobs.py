@@ -6,8 +6,8 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.store import Job
 from ghostlab.lab.requests import ScoreRequest
+from ghostlab.results.atlas import BlockScores, same_scores, scores_config, scores_from_atlas
 from ghostlab.results.records import SelectionInfo
-from ghostlab.results.scores import Scoring, alike, from_atlas, scored
 from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.service import Finding, Service, listeners
 
@@ -18,14 +18,14 @@ def queue_scores(service: Service, config: RunConfig, *, owner: str) -> str:
     Raises:
         GhostlabError: If it cannot work here or too many jobs wait.
     """
-    config = scored(config)
+    config = scores_config(config)
     if config.select is None:
         raise ConfigError("No criterion is chosen.", "Choose one of the list.")
     catalogue.check(config, service.settings)
     service.uploaded.check(config, owner)
 
     def work(job: Job[Finding]) -> Finding:
-        return Scoring(config, service.lab.call(ScoreRequest(config), listeners(job)))
+        return BlockScores(config, service.lab.call(ScoreRequest(config), listeners(job)))
 
     return service.jobs.submit("scores", config.key, work, owner, config.to_query())
 
@@ -44,10 +44,10 @@ def at_hand(
     """
     view = service.jobs.view(found) if found else None
     scoring = view.result if view else None
-    if isinstance(scoring, Scoring) and alike(scoring.config, config):
+    if isinstance(scoring, BlockScores) and same_scores(scoring.config, config):
         return scoring.selection
     result = service.find(shown)
-    if result is not None and result.selection is not None and alike(result.config, config):
+    if result is not None and result.selection is not None and same_scores(result.config, config):
         return result.selection
     atlas = service.find_atlas(mapped)
-    return from_atlas(atlas, config) if atlas is not None else None
+    return scores_from_atlas(atlas, config) if atlas is not None else None

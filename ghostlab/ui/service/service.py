@@ -15,9 +15,8 @@ from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.jobs.record import JobView
 from ghostlab.jobs.store import Job, JobStore
 from ghostlab.lab.requests import AtlasRequest, GenerateRequest, RunRequest, Work
-from ghostlab.results.atlas import Atlas, parse_lengths, surveyed
+from ghostlab.results.atlas import Atlas, BlockScores, atlas_config, parse_lengths
 from ghostlab.results.run import RunResult
-from ghostlab.results.scores import Scoring
 from ghostlab.settings import Settings
 from ghostlab.ui.service import catalogue, handed
 from ghostlab.ui.service.laboratory import Laboratory
@@ -27,7 +26,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "assets" / "examples" / "default
 _LOG = logging.getLogger(__name__)
 
 Loaded = TypeVar("Loaded")
-Finding = RunResult | Atlas | Scoring
+Finding = RunResult | Atlas | BlockScores
 """What a job may result in."""
 JobWork = Callable[[Job[Finding]], Finding]
 
@@ -135,7 +134,7 @@ class Service:
         Raises:
             GhostlabError: If the request cannot work here or too many jobs wait.
         """
-        asked, config = parse_lengths(lengths), surveyed(config)
+        asked, config = parse_lengths(lengths), atlas_config(config)
         checks.check(config, self.settings)
         self.uploaded.check(config, owner)
 

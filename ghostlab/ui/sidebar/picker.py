@@ -134,8 +134,7 @@ def scores(info: SelectionInfo | None) -> dict[str, Any] | None:
             of = "" if block.size == 1 else f" of {block}"
             words[block.start] = f"{info.criterion} score{of} {fmt.number(score)}"
     single = all(block.size == 1 for block in candidates)
-    first = "shortest" if info.lower_is_better else "longest"
-    legend = f"{info.criterion}{'' if single else ' from that layer on'}: {first} goes first"
+    legend = f"{info.criterion}{'' if single else ' from that layer on'}: shortest goes first"
     return {"heights": heights, "words": words, "chosen": info.chosen, "legend": legend}
 
 

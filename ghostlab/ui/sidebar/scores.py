@@ -12,15 +12,15 @@ from gradio.components import Component
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
+from ghostlab.results.atlas import SCORE_SETTINGS, scores_config
 from ghostlab.results.records import SelectionInfo
-from ghostlab.results.scores import SETTINGS, scored
 from ghostlab.text.corpora import PASTE
 from ghostlab.ui.page import Page, on
 from ghostlab.ui.service.score_jobs import at_hand, queue_scores
 from ghostlab.ui.service.service import Finding
 from ghostlab.ui.sidebar.picker import scores as bars
 
-ASKED = (*SETTINGS, "pasted")
+ASKED = (*SCORE_SETTINGS, "pasted")
 """The sidebar's controls that decide a criterion's scores."""
 
 
@@ -35,7 +35,7 @@ def asked(values: Sequence[Any]) -> RunConfig:
     for name in ("revision", "held_out_text"):
         named[name] = (named[name] or "").strip() or None
     named["text"] = PASTE + pasted if pasted else named["text"]
-    return scored(RunConfig.from_dict({**named, "drop": None}))
+    return scores_config(RunConfig.from_dict({**named, "drop": None}))
 
 
 def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig | None:
@@ -43,7 +43,9 @@ def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig
     if job is None:
         return config
     asked = RunConfig.from_query(job.about)
-    return replace(config or RunConfig(), drop=None, **{name: getattr(asked, name) for name in SETTINGS})
+    return replace(
+        config or RunConfig(), drop=None, **{name: getattr(asked, name) for name in SCORE_SETTINGS}
+    )
 
 
 def bind(page: Page, picker: gr.HTML, button: gr.Button, found: Component) -> None:

@@ -14,7 +14,7 @@ from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.pruning.registry import resolve as resolve_criterion
 from ghostlab.recovery.registry import resolve
-from ghostlab.results.scores import from_atlas
+from ghostlab.results.atlas import scores_from_atlas
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
 from ghostlab.text.corpora import PASTE
@@ -112,7 +112,9 @@ def describe(criterion: str | None) -> str:
 def build(page: Page) -> Sidebar:
     """Lay the sidebar out and put its controls into the page. The example may know the first scores."""
     default, example = RunConfig(), page.service.example_atlas
-    info = from_atlas(example, replace(default, drop=None, select=FIRST_CRITERION)) if example else None
+    info = (
+        scores_from_atlas(example, replace(default, drop=None, select=FIRST_CRITERION)) if example else None
+    )
     with gr.Sidebar(width=348, elem_id="sidebar"):
         named, upload = controls.what(default, page.service.settings)
         cut = controls.cut(default, info)

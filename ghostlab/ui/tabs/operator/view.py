@@ -10,8 +10,7 @@ from ghostlab.plots import sentences, style
 from ghostlab.plots.figures import insight
 from ghostlab.plots.figures import maps as figures
 from ghostlab.plots.style import Role
-from ghostlab.results.operator import Excitement
-from ghostlab.results.records import OperatorReport
+from ghostlab.results.operator import Excitement, OperatorReport
 from ghostlab.results.run import RunResult
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.operator import switches
