@@ -12,7 +12,6 @@ def methods_command() -> None:
     from ghostlab.pruning.registry import CRITERIA
     from ghostlab.recovery.registry import OPERATORS
     from ghostlab.text.corpora import CORPORA
-    from ghostlab.text.presets import PRESETS
 
     operators = [[m.name, m.adds, ", ".join(m.options), m.summary] for m in OPERATORS.values()]
     print_table(["--recover", "adds", "options", "what it does"], operators)
@@ -20,10 +19,7 @@ def methods_command() -> None:
     criteria = [[c.name, c.unit, ", ".join(c.options), c.summary] for c in CRITERIA.values()]
     print_table(["--select", "scores", "options", "what it does"], criteria)
     typer.echo("")
-    texts = [[n, c.licence, c.title] for n, c in CORPORA.items()]
-    texts += [
-        [n, p.licence, f"{p.title}, from the hub, with the papers' windows"] for n, p in PRESETS.items()
-    ]
+    texts = [[corpus.name, corpus.licence, corpus.about] for corpus in CORPORA.values()]
     print_table(["--text", "licence", "what it is"], texts)
     typer.echo(
         "\nOptions follow the name: --recover ghost,rank=64,ridge=1e-4 --select shortgpt,convention=flat"

@@ -11,7 +11,7 @@ from torch import Tensor
 from ghostlab.model.likelihood import TokenScores
 from ghostlab.results.records import Agreement, Metric, Scores, TokenClass
 from ghostlab.results.statistics import Array, ratio, resamples
-from ghostlab.text.kinds import KINDS
+from ghostlab.text.tokens import KINDS
 
 
 def summarise(

@@ -19,7 +19,7 @@ from ghostlab.model.likelihood import TokenScores, score_tokens
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.records import Scores
-from ghostlab.text.kinds import kinds_of
+from ghostlab.text.tokens import kinds_of
 from ghostlab.text.windows import Windows
 
 

@@ -6,7 +6,6 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from ghostlab.calibration.activations import Activations
@@ -17,6 +16,7 @@ from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.settings import Settings
+from ghostlab.storage import local_path
 from ghostlab.text.corpora import load_text, sources_of
 from ghostlab.text.documents import Documents, Text
 from ghostlab.text.windows import HELD_OUT_SEED, Windows, bos_place, make_windows
@@ -218,8 +218,8 @@ def _file_states(source: str, settings: Settings) -> tuple[tuple[int, int], ...]
     if not settings.limits.local_paths:
         return ()
     try:
-        paths = [Path(name).expanduser() for name in sources_of(source, settings)]
-        files = [path for path in paths if path.is_file()]
+        paths = map(local_path, sources_of(source, settings))
+        files = [path for path in paths if path and path.is_file()]
         return tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)
-    except (OSError, RuntimeError):  # not a possible file name; whoever reads it says so
+    except OSError:  # deleted just now; whoever reads it says so
         return ()

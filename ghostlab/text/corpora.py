@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 
 from ghostlab.errors import TextError
 from ghostlab.progress import SILENT, Progress
 from ghostlab.registry import Registry
 from ghostlab.settings import Settings
-from ghostlab.text import embedded
-from ghostlab.text.documents import Text, divide
+from ghostlab.storage import local_path
+from ghostlab.text.documents import Corpus, Text
 from ghostlab.text.files import SUFFIXES, read_file
 from ghostlab.text.hub import PREFIX, HubText, read_hub
 from ghostlab.text.mixture import mix, parse_mixture
-from ghostlab.text.presets import PRESETS, load_preset
 from ghostlab.text.uploads import UPLOAD, find
 
 PASTE = "paste:"
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """A corpus: its name, its title and licence for people, and what yields its documents."""
-
-    name: str
-    title: str
-    licence: str
-    read: Callable[[], Iterator[str]]
-
-
-BUILT_IN = (
-    Corpus("wikipedia", "Wikipedia articles (SQuAD)", "CC BY-SA 4.0", embedded.wikipedia),
-    Corpus("stories", "Stories and articles (CoQA)", "mixed, see CoQA", embedded.stories),
-    Corpus("novels", "Novels (LAMBADA)", "as upstream (CC BY 4.0)", embedded.novels),
+CORPORA = Registry(
+    "corpus", Corpus, ["ghostlab.text.embedded:CORPORA", "ghostlab.text.presets:PRESETS"], "ghostlab.corpora"
 )
-CORPORA = Registry("corpus", Corpus, ("ghostlab.text.corpora:BUILT_IN",), group="ghostlab.corpora")
+"""Texts by name: the built-in ones, those of the papers, and those of plug-ins."""
 
 
 def load_text(
@@ -55,7 +40,7 @@ def load_text(
             ``hf:dataset/config:split:column``; ``paste:`` followed by the text; or several of these (but not
             pasted text) as a mixture, ``wikipedia+novels`` or ``3*wikipedia+1*novels``.
         settings: Host settings; read from the environment when not given.
-        progress: Told how much has been read; a stop is obeyed between documents.
+        progress: Reports how much has been read; a stop is obeyed between documents.
         limit_bytes: Read no more than this many bytes of UTF-8; the document that reaches it is cut there.
 
     Raises:
@@ -69,20 +54,8 @@ def load_text(
             for part, steps in zip(parts, progress.shares(len(parts)), strict=True)
         ]
         return mix(texts, parts, source)
-    if source in PRESETS:
-        return load_preset(source, partial(_limited, limit=limit_bytes), progress)
-    name, title, licence, documents = _open(source, settings)
-    taken = _limited(documents, progress, f"Reading {title}", limit=limit_bytes)
-    return divide(taken, name=name, title=title, licence=licence)
-
-
-def text_from_string(content: str, name: str = "pasted") -> Text:
-    """Pasted text as a source: its first four fifths for calibration, its last fifth held out.
-
-    Raises:
-        TextError: If it is empty or a single sentence.
-    """
-    return divide([content], name=name, title="The pasted text", licence="your own")
+    corpus = CORPORA.get(source) or _open(source, settings)
+    return corpus.load(partial(_limited, limit=limit_bytes), progress)
 
 
 def sources_of(source: str, settings: Settings) -> list[str]:
@@ -99,34 +72,34 @@ def _is_mixture(source: str, settings: Settings) -> bool:
     """Whether ``source`` names several texts; a file may have a plus sign in its name."""
     if "+" not in source or source.startswith(PASTE):
         return False
-    return not (settings.limits.local_paths and Path(source).expanduser().exists())
+    path = local_path(source) if settings.limits.local_paths else None
+    return path is None or not path.exists()
 
 
-def _open(source: str, settings: Settings) -> tuple[str, str, str, Iterable[str]]:
-    """Name, title, licence and documents of a source."""
-    if source in CORPORA:
-        corpus = CORPORA[source]
-        return source, corpus.title, corpus.licence, corpus.read()
+def _open(source: str, settings: Settings) -> Corpus:
+    """The text that a source names, which is not one of :data:`CORPORA`."""
     if source.startswith(PASTE):
-        return "pasted", "The pasted text", "your own", [source.removeprefix(PASTE)]
+        return Corpus("pasted", "The pasted text", "your own", lambda: [source.removeprefix(PASTE)])
     if source.startswith(PREFIX):
         spec = HubText.parse(source)
-        return source, source.removeprefix(PREFIX), "see the data set's page", read_hub(spec)
+        title = source.removeprefix(PREFIX)
+        return Corpus(source, title, "see the data set's page", partial(read_hub, spec))
     if source.startswith(UPLOAD):
         path = find(source, settings)
-        return path.name, path.name, "your own file", read_file(path)
+        return Corpus(path.name, path.name, "your own file", partial(read_file, path))
+    offered = ", ".join(CORPORA)
     if not settings.limits.local_paths:
         raise TextError(
-            f"'{source}' is not a text that this server offers.",
-            f"Use {_names()}, {PREFIX}dataset:split, or paste the text.",
+            f"'{source[:80]}' is not a text that this server offers.",
+            f"Use {offered}, {PREFIX}dataset:split, or paste the text.",
         )
-    path = Path(source).expanduser()
-    if not path.exists() and path.suffix.lower() not in SUFFIXES:
+    local = local_path(source)
+    if local is None or (not local.exists() and local.suffix.lower() not in SUFFIXES):
         raise TextError(
-            f"There is no text '{source}'.",
-            f"Use {_names()}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
+            f"There is no text '{source[:80]}'.",
+            f"Use {offered}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
         )
-    return path.name, path.name, "your own file", read_file(path)
+    return Corpus(local.name, local.name, "your own file", partial(read_file, local))
 
 
 def _limited(documents: Iterable[str], progress: Progress, message: str, *, limit: int) -> Iterator[str]:
@@ -142,7 +115,3 @@ def _limited(documents: Iterable[str], progress: Progress, message: str, *, limi
         yield document
         progress.at(1 - left / limit, message)
     progress.at(1.0, message)
-
-
-def _names() -> str:
-    return ", ".join([*CORPORA, *PRESETS])

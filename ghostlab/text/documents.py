@@ -1,12 +1,13 @@
-"""Documents, and their division into a calibration and a held-out part before anything is tokenised."""
+"""Documents, corpora that yield them, and their division into a calibration and a held-out part."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ghostlab.errors import TextError
+from ghostlab.progress import Progress
 
 HELD_OUT_SHARE = 0.2
 FEW = 5
@@ -17,7 +18,7 @@ PARAGRAPH = "\n\n"
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a paper cuts its evaluation text into windows; see :mod:`ghostlab.text.protocols`.
+    """How a paper cuts its evaluation text into windows; see :mod:`ghostlab.text.presets`.
 
     Attributes:
         name: Whose rules they are.
@@ -73,6 +74,36 @@ class Text:
     calibration: Documents
     held_out: Documents
     whole: Documents
+
+
+Limit = Callable[[Iterable[str], Progress, str], Iterable[str]]
+"""Cuts documents to a size and reports, with a message, how far it is."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text that is offered by name.
+
+    Attributes:
+        name: How it is asked for.
+        title, licence: For people.
+        read: Yields its documents, one independent text each.
+    """
+
+    name: str
+    title: str
+    licence: str
+    read: Callable[[], Iterable[str]]
+
+    @property
+    def about(self) -> str:
+        """What it is, in a few words."""
+        return self.title
+
+    def load(self, limit: Limit, progress: Progress) -> Text:
+        """Read it, as far as ``limit`` lets it, and divide it."""
+        documents = limit(self.read(), progress, f"Reading {self.title}")
+        return divide(documents, name=self.name, title=self.title, licence=self.licence)
 
 
 def divide(texts: Iterable[str], *, name: str, title: str, licence: str) -> Text:

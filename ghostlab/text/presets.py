@@ -1,43 +1,68 @@
 """The texts of the papers' perplexity tables: WikiText-2, PTB and C4 from the hub, with their own windows.
 
-An operator is fitted on the training part and shown on the part that the papers show, cut into windows as
-they cut it. The rules are those of GPTQ's ``datautils.py``, which LinearPatch uses too. Ghosted Layers
-streams and shuffles C4 instead: its figures there stem from other windows, not comparable to the digit.
+An operator is fitted on the training part and evaluated on the part that the papers report, cut into windows
+as they cut it, token for token. The rules are those of GPTQ's ``datautils.py``, which LinearPatch uses too.
+Ghosted Layers streams and shuffles C4 instead: its figures there stem from other windows, and are not
+comparable to the digit.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
 
+from ghostlab.errors import TextError
 from ghostlab.progress import Progress
-from ghostlab.text.documents import Documents, Protocol, Text
+from ghostlab.text.documents import Corpus, Documents, Limit, Protocol, Text
 from ghostlab.text.hub import HubText, read_hub
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _TITLE = re.compile(r"\s*= [^=].* =\s*")
 SENTENCES = 40
 """Sentences of PTB, which has lost its paragraphs, that are kept together as one document to fit on."""
+DRAWN = 256
+"""Windows that GPTQ draws from C4, with seed 0."""
+
+Span = tuple["Tensor", "Tensor"]
+"""Token ids, and for each the UTF-8 bytes of its text; special tokens have none."""
+
+Encode = Callable[[str], Span]
 
 
 @dataclass(frozen=True)
-class Preset:
-    """A text of the papers.
+class Preset(Corpus):
+    """A text of the papers; ``read`` yields what operators are fitted on.
 
     Attributes:
-        title, licence: For people.
-        train: What operators are fitted on.
-        documents: Makes documents of the rows of ``train``.
-        shown: What figures are shown on.
+        reported: What figures are measured on.
         protocol: How that is cut into windows.
     """
 
-    title: str
-    licence: str
-    train: HubText
-    documents: Callable[[Iterable[str]], Iterable[str]]
-    shown: HubText
+    reported: HubText
     protocol: Protocol
+
+    @property
+    def about(self) -> str:
+        """What it is, in a few words."""
+        return f"{self.title}, from the hub, with the papers' windows"
+
+    def load(self, limit: Limit, progress: Progress) -> Text:
+        """Read both parts; the reported one whole, or its windows would be others than the papers'."""
+        message = f"Reading {self.title}"
+        rows = list(progress.part(0.0, 0.6).over(read_hub(self.reported), 50_000, message))
+        join = self.protocol.join
+        texts = tuple(rows) if join is None else (join.join(rows),)
+        documents = limit(self.read(), progress.part(0.6, 1.0), message)
+        unique = dict.fromkeys(text.strip() for text in documents)
+        held_out = Documents(f"{self.name}, {self.reported.split}", texts, self.protocol)
+        calibration = Documents(f"{self.name}, train", tuple(text for text in unique if text))
+        return Text(self.name, self.title, self.licence, calibration, held_out, held_out)
 
 
 def articles(rows: Iterable[str]) -> Iterator[str]:
@@ -81,63 +106,83 @@ def _c4(split: str, parts: str) -> HubText:
     return HubText("allenai/c4", split, "text", files=f"en/c4-{split}.00000-of-{parts}.json.gz")
 
 
-PRESETS: dict[str, Preset] = {
-    "wikitext2": Preset(
+PRESETS = (
+    Preset(
+        "wikitext2",
         "WikiText-2 (test)",
         "CC BY-SA 3.0",
-        _wikitext("train"),
-        articles,
+        lambda: articles(read_hub(_wikitext("train"))),
         _wikitext("test"),
         Protocol("GPTQ", "\n\n"),
     ),
-    "ptb": Preset(
+    Preset(
+        "ptb",
         "Penn Treebank (validation)",
         "LDC user agreement",
-        _ptb("train"),
-        passages,
+        lambda: passages(read_hub(_ptb("train"))),
         _ptb("validation"),
         Protocol("GPTQ", "\n\n"),
     ),
-    "ptb_new": Preset(
+    Preset(
+        "ptb_new",
         "Penn Treebank (test)",
         "LDC user agreement",
-        _ptb("train"),
-        passages,
+        lambda: passages(read_hub(_ptb("train"))),
         _ptb("test"),
         Protocol("GPTQ, new", " "),
     ),
-    "c4": Preset(
+    Preset(
+        "c4",
         "C4 (validation, first part)",
         "ODC-BY",
-        _c4("train", "01024"),
-        lambda rows: rows,
+        lambda: read_hub(_c4("train", "01024")),
         _c4("validation", "00008"),
         Protocol("GPTQ", None),
     ),
-}
+)
 
 
-def load_preset(
-    name: str, limit: Callable[[Iterable[str], Progress, str], Iterable[str]], progress: Progress
-) -> Text:
-    """Read a preset.
+# -- windows as the papers cut them ------------------------------------------------------------------------
 
-    Args:
-        name: A key of :data:`PRESETS`.
-        limit: Cuts the training part to a size; the part that is shown is read whole, or its windows would be
-            others than the papers'.
-        progress: Told how much has been read.
+
+def spans(documents: Documents, encode: Encode, size: int, count: int | None) -> list[Span]:
+    """Spans of ``size`` tokens as the protocol of ``documents`` takes them, the first ``count``; else all.
+
+    A protocol that joins its documents takes one span after the other and drops what is left over at the end.
+    One that does not takes each span from a random place of a random document that is longer.
 
     Raises:
-        TextError: If the hub cannot be reached.
+        TextError: If there is none.
     """
-    preset = PRESETS[name]
-    message = f"Reading {preset.title}"
-    shown = list(progress.part(0.0, 0.6).over(read_hub(preset.shown), 50_000, message))
-    join = preset.protocol.join
-    texts = tuple(shown) if join is None else (join.join(shown),)
-    documents = limit(preset.documents(read_hub(preset.train)), progress.part(0.6, 1.0), message)
-    unique = dict.fromkeys(text.strip() for text in documents)
-    held_out = Documents(f"{name}, {preset.shown.split}", texts, preset.protocol)
-    calibration = Documents(f"{name}, {preset.train.split}", tuple(text for text in unique if text))
-    return Text(name, preset.title, preset.licence, calibration, held_out, held_out)
+    assert documents.protocol is not None
+    found = list(
+        islice(_drawn(documents, encode, size), count or DRAWN)
+        if documents.protocol.join is None
+        else islice(_consecutive(encode(documents.texts[0]), size), count)
+    )
+    if not found:
+        raise TextError(f"{documents.name} holds no window of {size} tokens.", "Lower the length.")
+    return found
+
+
+def _consecutive(encoded: Span, size: int) -> Iterator[Span]:
+    tokens, sizes = encoded
+    for start in range(0, len(tokens) - size + 1, size):
+        yield tokens[start : start + size], sizes[start : start + size]
+
+
+def _drawn(documents: Documents, encode: Encode, size: int) -> Iterator[Span]:
+    """The same documents and places as ``random.seed(0)`` and ``randint`` give GPTQ."""
+    chance = random.Random(0)
+    known: dict[int, Span] = {}
+    too_short: set[int] = set()
+    while len(too_short) < len(documents.texts):
+        number = chance.randint(0, len(documents.texts) - 1)
+        if number not in known:
+            known[number] = encode(documents.texts[number])
+        tokens, sizes = known[number]
+        if len(tokens) <= size:
+            too_short.add(number)
+            continue
+        start = chance.randint(0, len(tokens) - size - 1)
+        yield tokens[start : start + size], sizes[start : start + size]

@@ -20,7 +20,7 @@ _SOURCE = re.compile(r"upload:([\w.() -]{1,100})/([\w-]{22})", re.ASCII)
 _STRANGE = re.compile(r"[^\w.() -]", re.ASCII)
 
 
-def named(source: str) -> list[str]:
+def uploads_in(source: str) -> list[str]:
     """The uploaded files that a text source names, alone or in a mixture."""
     return [found.group() for found in _SOURCE.finditer(source)]
 
@@ -56,13 +56,13 @@ def find(source: str, settings: Settings) -> Path:
     """The file of a source that :func:`keep` returned.
 
     Raises:
-        TextError: If it is not here (any more).
+        TextError: If it is not here, or no longer.
     """
     match = _SOURCE.fullmatch(source)
     path = _store(settings) / match[2] / match[1] if match else None
     if path is None or not path.is_file():
         raise TextError(
-            f"'{source[:60]}' is not on this machine (any more).",
+            f"'{source[:60]}' was not found; uploads are kept for a day.",
             "Upload the file again, or name it by its path.",
         )
     return path

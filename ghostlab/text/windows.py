@@ -16,7 +16,7 @@ from ghostlab.config import BosPolicy
 from ghostlab.errors import TextError
 from ghostlab.results.windows import BosPlace, WindowRule
 from ghostlab.text.documents import PARAGRAPH, Documents, sections
-from ghostlab.text.protocols import Span, spans
+from ghostlab.text.presets import Span, spans
 from ghostlab.text.tokens import encode, tokenise, uses_bos
 
 SECTION = 3000
@@ -74,7 +74,6 @@ def make_windows(
     bos: BosPolicy = "auto",
     seed: int | None = 0,
     folds: int = 1,
-    fewer_ok: bool = False,
     like: Documents | None = None,
 ) -> Windows:
     """Cut ``count`` windows of ``length`` tokens out of ``documents``.
@@ -91,9 +90,8 @@ def make_windows(
             protocol ``auto`` puts it where the protocol does, at the start of what is tokenised.
         seed: Order of documents and sections; ``None`` keeps the order of the source, undivided.
         folds: Number of folds.
-        fewer_ok: Return the windows that there are when the text is too short for ``count``.
         like: The text that decides where BOS stands, if another than ``documents``: operators are fitted on
-            windows that begin as those do that they are shown on.
+            windows that begin as those do that they are evaluated on.
 
     Raises:
         TextError: If the text is too short, or BOS is demanded of a tokenizer that has none.
@@ -101,8 +99,8 @@ def make_windows(
     place = bos_place(like or documents, tokenizer, bos)
     if documents.protocol is not None:
         return _by_protocol(documents, tokenizer, count, length, place)
-    if count is None:
-        count, fewer_ok = EVERY, True
+    fewer_ok = count is None
+    count = EVERY if count is None else count
     each = place == "every window"
     size = length - each
     dealt = _deal(documents, min(folds, count), seed)
@@ -170,8 +168,9 @@ def _by_protocol(
 
 def _too_short(documents: Documents, count: int, length: int, fit: int, folds: int) -> TextError:
     apart = f" in {folds} folds" if folds > 1 else ""
+    fitting = "no window" if count == EVERY else f"{fit} of {count} windows"
     return TextError(
-        f"The text '{documents.name}' is too short: {fit} of {count} windows of {length} tokens fit{apart}.",
+        f"The text '{documents.name}' is too short: {fitting} of {length} tokens fit{apart}.",
         "Lower the number of sequences or their length, or use a longer text.",
     )
 

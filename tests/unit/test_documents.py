@@ -6,7 +6,7 @@ import pytest
 
 from ghostlab.errors import TextError
 from ghostlab.settings import PUBLIC_LIMITS, Settings
-from ghostlab.text.corpora import text_from_string
+from ghostlab.text.corpora import load_text
 from ghostlab.text.documents import divide, sections
 from tests.helpers.documents import DOCUMENTS
 
@@ -59,11 +59,11 @@ def test_a_document_without_paragraphs_is_cut_between_sentences() -> None:
 @pytest.mark.parametrize("content", ["", "  \n\n ", "oneword" * 50])
 def test_what_cannot_be_divided_is_refused(content: str) -> None:
     with pytest.raises(TextError):
-        text_from_string(content)
+        load_text(f"paste:{content}")
 
 
 def test_lone_surrogates_do_not_get_through() -> None:
-    text = text_from_string("A \ud800 sign. " * 40)
+    text = load_text("paste:A \ud800 sign. " * 40)
     assert "\ud800" not in text.whole.texts[0]
 
 

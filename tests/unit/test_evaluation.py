@@ -17,7 +17,7 @@ from ghostlab.model.likelihood import TokenScores
 from ghostlab.model.model import Model
 from ghostlab.progress import CancelToken, Progress
 from ghostlab.results.statistics import resamples
-from ghostlab.text.kinds import KINDS
+from ghostlab.text.tokens import KINDS
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS
 from tests.unit.test_decoder import random_replacements

@@ -1,5 +1,8 @@
 """Models of the hub, fetched by the real client from a server of ours."""
 
+import errno
+import os
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +29,7 @@ from ghostlab.model import load as load_module
 from ghostlab.model.load import load_model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.storage import folder_bytes
 from ghostlab.ui.service import catalogue
 from ghostlab.ui.sidebar import picker
 from tests.helpers.fake_hub import fake_hub
@@ -125,6 +129,81 @@ def test_memory_is_checked_before_weights_are_fetched(
         load_model("org/good", settings=CPU)
     assert any("config.json" in path for path in hub)
     assert not any("safetensors" in path for path in hub)
+
+
+def cached(folder: Path, pattern: str) -> list[Path]:
+    return [path for path in (folder / "cache").rglob(pattern) if path.is_file()]
+
+
+def test_only_files_of_a_model_are_fetched(hub: list[str], tmp_path: Path) -> None:
+    (tmp_path / "good" / "data").mkdir()
+    for name in ("data/big.json", "notes.json", "notes.txt"):
+        (tmp_path / "good" / name).write_text("[]")
+    load_model("org/good", settings=CPU)
+    fetched = {path.name for path in (tmp_path / "cache").glob("models--org--good/snapshots/*/**/*")}
+    assert {"config.json", "tokenizer.json", "model.safetensors"} <= fetched
+    assert not any("big" in name or "notes" in name or "data" in name for name in fetched)
+
+
+def test_too_large_a_description_is_refused_before_it_is_fetched(hub: list[str], tmp_path: Path) -> None:
+    with (tmp_path / "good" / "tokenizer.json").open("r+b") as file:
+        file.truncate(hub_module.MOST_DESCRIPTION_BYTES + 1)
+    with pytest.raises(ModelError, match=r"tokenizer of org/good take 134 MB.*at most 134 MB"):
+        load_model("org/good", settings=CPU)
+    assert not cached(tmp_path, "*.json")
+
+
+def test_more_weights_than_the_configuration_says_are_refused_before_they_are_fetched(
+    hub: list[str], tmp_path: Path
+) -> None:
+    with (tmp_path / "good" / "model-extra.safetensors").open("wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(ModelError, match=r"weights of org/good take 1\.07 GB; such a model needs at most"):
+        load_model("org/good", settings=CPU)
+    assert not cached(tmp_path, "*.safetensors")
+
+
+def test_models_used_longest_ago_make_room_on_a_shared_host(hub: list[str], tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+
+    def kept() -> set[str]:
+        return {path.name.removeprefix("models--org--") for path in cache.glob("models--*")}
+
+    def load(name: str, most: int | None) -> None:
+        load_model(f"org/{name}", settings=replace(CPU, limits=replace(CPU.limits, hub_bytes=most)))
+
+    load("good", None)
+    one = folder_bytes(cache / "models--org--good")
+    for name in ("second", "third"):
+        shutil.copytree(cache / "models--org--good", cache / f"models--org--{name}", symlinks=True)
+    for age, name in enumerate(("third", "good", "second")):
+        os.utime(cache / f"models--org--{name}", (age, age))
+    load("good", None)
+    assert kept() == {"good", "second", "third"}, "elsewhere nothing is deleted"
+    load("good", 2 * one + one // 2)
+    assert kept() == {"good", "second"}, "the one in use counts as used last"
+
+
+def test_configurations_make_room_for_one_another(
+    hub: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert hub_module.fetch_config("org/good", None, tmp_path / "ours")
+    monkeypatch.setattr(hub_module, "CONFIGS_BYTES", hub_module.MOST_CONFIG_BYTES)
+    assert hub_module.fetch_config("org/mixed", None, tmp_path / "ours")
+    assert [path.name for path in (tmp_path / "ours").glob("models--*")] == ["models--org--mixed"]
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        try:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        except OSError as error:
+            raise RuntimeError("Data processing error") from error
+
+    monkeypatch.setattr(hub_module, "snapshot_download", refuse)
+    with pytest.raises(MemoryLimitError, match=r"disk is full.*HF_HOME"):
+        load_model("org/good", settings=CPU)
 
 
 def test_a_stop_ends_the_download(hub: list[str]) -> None:

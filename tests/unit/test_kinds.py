@@ -7,7 +7,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
-from ghostlab.text.kinds import KINDS, kinds_of
+from ghostlab.text.tokens import KINDS, kinds_of
 from tests.helpers.tokenizers import tiny_tokenizer
 
 pytestmark = pytest.mark.unit

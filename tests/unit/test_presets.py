@@ -23,8 +23,7 @@ from ghostlab.progress import SILENT, Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import RecoverySpec
-from ghostlab.text.corpora import load_text
-from ghostlab.text.presets import PRESETS
+from ghostlab.text.corpora import CORPORA, load_text
 from ghostlab.text.windows import make_windows
 from tests.helpers.documents import DOCUMENTS
 from tests.helpers.fake_hub import fake_data_hub
@@ -124,7 +123,7 @@ def test_joined_texts_are_cut_as_gptq_does(
     assert torch.equal(windows.ids, expected[: count * LENGTH].view(count, LENGTH))
     assert windows.rule.bos == ("start of the text" if adds_bos else "nowhere")
     assert (windows.rule.protocol, windows.rule.join, windows.rule.order) == (
-        PRESETS[name].protocol.name,
+        CORPORA[name].protocol.name,
         join,
         "consecutive",
     )

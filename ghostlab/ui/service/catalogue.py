@@ -45,9 +45,8 @@ def models(most: int | None = None) -> list[str]:
 def texts() -> list[str]:
     """Built-in texts, then those of the papers, which come from the hub."""
     from ghostlab.text.corpora import CORPORA
-    from ghostlab.text.presets import PRESETS
 
-    return [*CORPORA, *PRESETS]
+    return list(CORPORA)
 
 
 def check(config: RunConfig, settings: Settings) -> None:

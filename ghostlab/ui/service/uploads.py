@@ -39,5 +39,5 @@ class OwnedTexts:
     def check(self, config: RunConfig, owner: str) -> None:
         """Raise TextError if a configuration names a file that was uploaded on another page."""
         sources = (s for s in (config.text, config.held_out_text or "") if not s.startswith(PASTE))
-        if any(self._owners.get(name) != owner for source in sources for name in uploads.named(source)):
+        if any(self._owners.get(name) != owner for source in sources for name in uploads.uploads_in(source)):
             raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
