@@ -66,10 +66,12 @@ def read_json(path: str | Path) -> dict[str, Any] | None:
 
 
 def local_path(text: str) -> Path | None:
-    """The path that ``text`` may be, with ``~`` expanded; ``None`` where no file can have such a name."""
+    """The path that ``text`` may be, with ``~`` expanded; ``None`` if it cannot be one."""
     try:
         path = Path(text).expanduser()
-        path.exists()  # names that are too long fail here
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return path
     except (OSError, RuntimeError, ValueError):
         return None
     return path

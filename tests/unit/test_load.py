@@ -226,7 +226,7 @@ def test_kinds_of_sources(folder: Path, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("source", ["~nobody-here/x", "a/b/" + "c" * 300, "x" * 300 + ".gguf", "a\0b"])
 def test_what_cannot_be_a_path_is_refused_in_a_sentence(source: str) -> None:
     for settings in (CPU, PUBLIC):
-        with pytest.raises(ModelNotFoundError, match="hub id|no model folder"):
+        with pytest.raises(ModelNotFoundError, match=r"hub id|no model folder"):
             load_model(source, settings=settings)
     assert kind_of("x" * 300, CPU) == "hub", "whoever asks the hub says what is wrong with it"
 
