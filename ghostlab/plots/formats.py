@@ -13,6 +13,11 @@ NONE = "\N{EM DASH}"
 MINUS = "\N{MINUS SIGN}"
 
 
+def is_finite(value: float | None) -> bool:
+    """Whether there is a number at all."""
+    return value is not None and math.isfinite(value)
+
+
 def number(value: float | None, digits: int = 3) -> str:
     """Significant ``digits``, thousands separated; an exponent below 0.00001 and from ten million on.
 

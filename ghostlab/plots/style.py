@@ -17,7 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots.formats import percent
-from ghostlab.results.records import RecoveryRun
+from ghostlab.results.records import Metric, RecoveryRun
 
 INK = "#747982"
 """Text; 4.4:1 on white and on #0b0f19, the best that one grey can do on both."""
@@ -64,7 +64,7 @@ _SYMBOLS = ("circle", "diamond", "triangle-up", "triangle-down", "star", "hexago
 
 def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
     """One role per recovery, in order; names are made distinct."""
-    return named_roles([run.label or run.method for run in runs])
+    return named_roles([run.label for run in runs])
 
 
 def named_roles(names: Iterable[str]) -> list[Role]:
@@ -203,6 +203,34 @@ def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") 
         made.add_annotation(x=1, xref="paper", xanchor="right", y=place, **note)
 
 
+def error_bar(metrics: Iterable[Metric], **look: Any) -> dict[str, Any]:
+    """Settings of error bars that reach over the intervals of ``metrics``."""
+    known = list(metrics)
+    return {
+        "array": [metric.high - metric.value for metric in known],
+        "arrayminus": [metric.value - metric.low for metric in known],
+        **look,
+    }
+
+
+def upper_axis(made: go.Figure, title: str, places: Sequence[float], texts: Sequence[str]) -> go.Figure:
+    """Label a logarithmic x axis on the upper side too."""
+    made.add_trace(go.Scatter(x=[places[0]], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False))
+    axis = {
+        "overlaying": "x",
+        "matches": "x",
+        "side": "top",
+        "type": "log",
+        "tickvals": places,
+        "ticktext": texts,
+        "title": {"text": title},
+        "showgrid": False,
+        "tickangle": 0,
+        "tickfont": {"size": 11},
+    }
+    return made.update_layout(xaxis2=axis)
+
+
 def bar_texts(values: Sequence[float]) -> dict[str, Any]:
     """Settings of bars whose value stands just beyond their end."""
     return {
@@ -225,12 +253,12 @@ def share_range(shares: Iterable[float], whole: bool = False, room: float = 0.2)
 
 
 def key(label: str, like: go.Scatter) -> go.Scatter:
-    """A grey legend entry that stands for every trace of group ``label`` drawn like ``like``."""
-    stand_in = go.Scatter(like).update(
+    """A grey legend entry for every trace of group ``label`` drawn like ``like``."""
+    entry = go.Scatter(like).update(
         x=[None], y=[None], customdata=None, name=label, legendgroup=label, showlegend=True
     )
     part = "marker" if like.mode == "markers" else "line"
-    return stand_in.update({part: {"color": INK}})
+    return entry.update({part: {"color": INK}})
 
 
 def clip_low(made: go.Figure, low: float) -> None:

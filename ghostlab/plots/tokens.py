@@ -15,6 +15,7 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from ghostlab.plots import html
+from ghostlab.plots.figure import Figure
 from ghostlab.plots.formats import MINUS, number, percent, plural
 from ghostlab.results.generation import Generation, Token
 
@@ -179,3 +180,16 @@ def _mean_factor(made: Generation) -> str:
     """The geometric mean of how many times less likely the original finds a token."""
     mean = sum(token.surprise for token in made.written) / len(made.written)
     return number(math.exp(min(mean, 50.0)), 2) if mean >= 0.05 else "no less"
+
+
+GENERATED = Figure(
+    "generated",
+    "Generated text",
+    "Every model continues the same prompt, by itself. Then the original reads what each one wrote and "
+    "says how likely it finds each token: the shade grows with how many times less likely than to the "
+    "writer. ► marks where a text first leaves what the original itself would have written; what "
+    "follows may differ and still be good.",
+    r"s_t = \log p_{\text{writer}}(w_t \mid w_{<t}) - \log p_{\text{original}}(w_t \mid w_{<t})",
+    "Reading one model's text with another: GLTR (arXiv 1906.04043)",
+    say=sentence,
+)

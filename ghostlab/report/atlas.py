@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ghostlab.plots.figures import atlas as figures
-from ghostlab.plots.figures.blocks import FIGURES, FIRST, best, label
+from ghostlab.plots.figures.atlas import (
+    FIRST,
+    MEASURES,
+    best,
+    block_map,
+    by_length,
+    label,
+    say_block_map,
+    say_by_length,
+)
 from ghostlab.plots.formats import number, plural
-from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.report.page import document
 from ghostlab.results.atlas import Atlas
 from ghostlab.storage import write_text
@@ -20,18 +27,18 @@ def write_atlas(atlas: Atlas, path: Path) -> Path:
 
 def render_atlas(atlas: Atlas) -> str:
     """The report as one HTML document."""
-    known = [name for name, shown in FIGURES.items() if any(shown.of(b) is not None for b in atlas.blocks)]
+    known = [name for name, shown in MEASURES.items() if any(shown.of(b) is not None for b in atlas.blocks)]
     return document(
         "atlas.html",
         kicker="Ghostlab block map",
         title=f"{atlas.model}: {plural(len(atlas.blocks), 'block')} of {_span(atlas)} layers",
-        lead=sentences.block_map(atlas, FIRST),
+        lead=say_block_map(atlas, FIRST),
         footer="; ".join(f"{name} {version}" for name, version in atlas.versions.items()),
-        by_length=sentences.by_length(atlas),
-        lengths=figures.by_length(atlas),
+        by_length=say_by_length(atlas),
+        lengths=by_length(atlas),
         columns=[("block", ""), *((name, "") for name in known)],
         rows=_rows(atlas, known),
-        maps=[(name, sentences.block_map(atlas, name), figures.block_map(atlas, name)) for name in known],
+        maps=[(name, say_block_map(atlas, name), block_map(atlas, name)) for name in known],
         setup=_setup(atlas),
     )
 
@@ -39,8 +46,8 @@ def render_atlas(atlas: Atlas) -> str:
 def _rows(atlas: Atlas, known: list[str]) -> list[list[str]]:
     """Of each length the block with the least error after ``ghost_sink``, with all that is known of it."""
     rows = []
-    for block in best(atlas, FIGURES[FIRST].of, FIGURES[FIRST].low):
-        values = [(FIGURES[name], FIGURES[name].of(block)) for name in known]
+    for block in best(atlas, MEASURES[FIRST].of, MEASURES[FIRST].low):
+        values = [(MEASURES[name], MEASURES[name].of(block)) for name in known]
         cells = ["" if value is None else shown.spell(value) for shown, value in values]
         rows.append([f"{label(block)} ({plural(block.length, 'layer')})", *cells])
     return rows

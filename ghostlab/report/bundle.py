@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ghostlab.errors import ResultError
-from ghostlab.plots.figures.likelihood import variants
-from ghostlab.plots.style import roles
+from ghostlab.plots.rows import recoveries, rows
 from ghostlab.report import write_report
 from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult
 
@@ -39,8 +38,8 @@ def tables(result: RunResult) -> dict[str, pd.DataFrame]:
     """File name -> table, numbers at full precision."""
     import pandas as pd
 
-    likelihood = {role.name: scores for role, scores in variants(result)}
-    fitted = {role.name: run for role, run in zip(roles(result.runs), result.runs, strict=True)}
+    likelihood = {row.name: row.scores for row in rows(result)}
+    fitted = {row.name: run for row, run in recoveries(rows(result))}
     windows = {name: scores.window_nll for name, scores in likelihood.items()}
     positions: dict[str, Sequence[float | None]] = {name: s.position_nll for name, s in likelihood.items()}
     for name, run in fitted.items():
@@ -68,14 +67,14 @@ def _columns(index: str, columns: Mapping[str, Sequence[float | None]]) -> pd.Da
 def _ranks(result: RunResult) -> list[dict[str, object]]:
     return [
         {
-            "recovery": role.name,
+            "recovery": row.name,
             "block": f"{report.block[0]}:{report.block[1]}",
             "factorisation": kind,
             "rank": rank,
             "explained": curve.explained[place],
             "explained_train": curve.explained_train[place],
         }
-        for role, run in zip(roles(result.runs), result.runs, strict=True)
+        for row, run in recoveries(rows(result))
         for report in run.operators
         for kind, curve in (("truncated SVD", report.truncated_svd), ("reduced rank", report.reduced_rank))
         if curve is not None

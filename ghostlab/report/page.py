@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
 from ghostlab.plots import style, tokens
-from ghostlab.plots.explained import FIGURES
+from ghostlab.plots.catalog import FIGURES
 from ghostlab.plots.formats import unbroken
 from ghostlab.plots.html import TEMPLATES, macro
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ghostlab.plots import catalog, sentences, tokens
-from ghostlab.plots.figures import insight, tasks
-from ghostlab.plots.figures.likelihood import variants
+from ghostlab.plots import catalog, tokens
+from ghostlab.plots.figures import directions, tasks
 from ghostlab.plots.formats import count, number, percent
+from ghostlab.plots.rows import recoveries, rows
 from ghostlab.report.page import document
 from ghostlab.results.generation import Generation
 from ghostlab.results.records import Metric, RecoveryRun, Scores
@@ -44,19 +44,19 @@ def write_report(result: RunResult, path: Path) -> Path:
 
 def render(result: RunResult) -> str:
     """The report as one HTML document."""
-    rows = variants(result)
-    fitted = [(role, each) for role, each in rows if isinstance(each, RecoveryRun)]
+    variants = rows(result)
+    fitted = [[row.name, *_fit_cells(run)] for row, run in recoveries(variants)]
     return document(
         "run.html",
         kicker="Ghostlab report",
         title=f"{result.model.name}: {result.cut.description}",
-        lead=sentences.perplexity(result),
+        lead=catalog.FIGURES["perplexity"].sentence(variants),
         footer=f"Run {result.config.key}" + (f", {result.created}" if result.created else ""),
         warnings=result.all_warnings(),
-        scores=(_SCORES, [[role.name, *_score_cells(each)] for role, each in rows]),
-        recoveries=(_RECOVERIES, [[role.name, *_fit_cells(run)] for role, run in fitted]) if fitted else (),
+        scores=(_SCORES, [[row.name, *_score_cells(row.scores)] for row in variants]),
+        recoveries=(_RECOVERIES, fitted) if fitted else (),
         sections=catalog.sections(result),
-        channels=insight.channels,
+        channels=directions.channels,
         answers=_answers,
         about_tasks=_about_tasks,
         legend_of_tasks=tasks.LEGEND,
@@ -96,8 +96,8 @@ def _fit_cells(run: RecoveryRun) -> list[Cell]:
 
 def _answers(found: ZeroShot) -> Table:
     """Accuracy of every variant in every task."""
-    head, *rows = tasks.table(found)
-    return [(title, "") for title in head], [list(row) for row in rows]
+    head, *lines = tasks.table(found)
+    return [(title, "") for title in head], [list(row) for row in lines]
 
 
 def _about_tasks(found: ZeroShot) -> str:
@@ -113,7 +113,7 @@ def _stock(result: RunResult) -> dict[str, str]:
     """Recoveries -> the command that writes them as ordinary checkpoints, or why none can."""
     return {
         ", ".join(each.names): f"no: {each.reason}" if each.reason else each.command
-        for each in sentences.stock(result)
+        for each in result.checkpoints()
     }
 
 

@@ -8,6 +8,7 @@ records of :mod:`ghostlab.results.records`.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
@@ -42,6 +43,26 @@ _DIGEST = "operators_sha256"
 
 _Operators = Annotated[dict[str, Any], BeforeValidator(lambda _: {}), Field(exclude=True)]
 """Tensors are in a file of their own: neither written to JSON nor read from it."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Whether recoveries can be ordinary checkpoints.
+
+    Attributes:
+        names: Of the recoveries.
+        reason: Why they cannot; empty if they can.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+
+    @property
+    def command(self) -> str:
+        """What writes the checkpoint; empty if nothing can."""
+        if self.reason:
+            return ""
+        return f"ghostlab export --result result/ --method {shlex.quote(self.names[0])} --stock --out stock/"
 
 
 @dataclass(frozen=True)
@@ -111,6 +132,14 @@ class RunResult(Record):
     def rank_sweep(self, run: RecoveryRun, factor: Factor) -> RankSweep:
         """The ranks of a recovery's map that were probed."""
         return RankSweep.of(self.probes, run, self.model.hidden_size, factor)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Whether each recovery can be an ordinary checkpoint; those kept from it by the same together."""
+        together: dict[tuple[str, str], list[str]] = {}
+        for run in self.runs:
+            alone = "" if run.not_stock else run.label  # each that can be has a command of its own
+            together.setdefault((run.not_stock, alone), []).append(run.label)
+        return [Checkpoint(tuple(names), reason) for (reason, _), names in together.items()]
 
     def all_warnings(self) -> list[str]:
         """Every warning once, with the recoveries that it is about in front."""

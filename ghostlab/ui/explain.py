@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import gradio as gr
 
-from ghostlab.plots import explained
+from ghostlab.plots.catalog import FIGURES
 from ghostlab.pruning.base import Criterion
 from ghostlab.recovery.base import Operator
 from ghostlab.spec import GROUPS
@@ -29,8 +29,8 @@ def what_is_this(figure: str) -> gr.Markdown:
 
 
 def of_figure(figure: str) -> str:
-    """The explanation of a figure of :data:`ghostlab.plots.explained.FIGURES`."""
-    told = explained.FIGURES[figure]
+    """The explanation of a figure of :data:`ghostlab.plots.catalog.FIGURES`."""
+    told = FIGURES[figure]
     summary = f'<summary>What is this?<span class="gl-unseen"> {told.title}</span></summary>'
     parts = [summary, told.words, f"$${told.formula}$$", f"*Reference:* {told.reference}.", "</details>"]
     return "<details>" + "\n\n".join(parts)

@@ -8,12 +8,15 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from ghostlab.plots import catalog, sentences, style
-from ghostlab.plots.figures import insight, probes
+from ghostlab.plots import catalog
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.figures.probes import rank_expected
+from ghostlab.plots.figures.spectrum import rank_at
 from ghostlab.results.operator import RankCurve
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.results.statistics import significantly_greater
+from tests.helpers.figures import of, with_map
 from tests.helpers.results import CHANNELS, make_probe, make_result
 
 pytestmark = pytest.mark.unit
@@ -45,12 +48,20 @@ def test_the_suggested_rank_is_the_lowest_within_the_noise(probed: RunResult) ->
     assert best.alteration.rank == 32
     assert probed.rank_sweep(ghost, "reduced_rank").suggested is None
     assert probed.rank_sweep(affine, "truncated_svd").ranks == [64]
-    said = sentences.ranks(probed, ghost)
-    assert "By truncated SVD, rank 32 is the lowest measured one within the noise of the full rank" in said
+    said = FIGURES["ranks"].sentence(of(probed, "ghost"))
+    assert (
+        "By truncated SVD, rank 32 is the lowest measured one that is not significantly worse than the full"
+        in said
+    )
     assert "perplexity 73.0 against" in said
     assert f"and {CHANNELS**2 - 2 * CHANNELS * 32:,} fewer parameters" in said
-    assert "By reduced rank, rank 32, the only one measured, is surely worse than the full one: perp" in said
-    assert "No rank has been measured yet" in sentences.ranks(replace(probed, probes=[]), ghost)
+    assert (
+        "By reduced rank, rank 32, the only one measured, is significantly worse than the full one (paired 95 %): perp"
+        in said
+    )
+    assert "No rank has been measured yet" in FIGURES["ranks"].sentence(
+        of(replace(probed, probes=[]), "ghost")
+    )
 
 
 def test_a_rank_between_measured_ones_is_expected_between_their_figures(probed: RunResult) -> None:
@@ -60,20 +71,20 @@ def test_a_rank_between_measured_ones_is_expected_between_their_figures(probed: 
         (23, "Between the ranks measured beside it: perplexity about 80.7, KL about"),
         (CHANNELS, "As fitted, perplexity is"),
     ):
-        assert sentences.rank_expected(probed, ghost, rank, "truncated_svd").startswith(said)
+        assert rank_expected(probed, ghost, rank, "truncated_svd").startswith(said)
     between = probed.rank_sweep(ghost, "truncated_svd").forecast(23)
     assert between is not None
     part = np.log(23 / 16) / np.log(32 / 16)
     assert between[0] == pytest.approx(90.0 ** (1 - part) * 73.0**part)
     assert between[1] == pytest.approx((1 - part) * 1.8 + part * 1.46)
     for result, rank in ((probed, 7), (make_result(), 16)):
-        assert sentences.rank_expected(result, ghost, rank, "truncated_svd") == ""
+        assert rank_expected(result, ghost, rank, "truncated_svd") == ""
 
 
 def test_ranks_near_one_another_are_not_labelled(probed: RunResult) -> None:
-    ghost, window = probed.runs[0], probed.runs[0].window_nll
+    window = probed.runs[0].window_nll
     near = [make_probe(Alteration(rank=CHANNELS * part // 8), 75.0, window) for part in (5, 6, 7)]
-    figure = probes.ranks(replace(probed, probes=[*probed.probes, *near]), ghost)
+    figure = FIGURES["ranks"].draw(of(replace(probed, probes=[*probed.probes, *near]), "ghost"))
     assert len(figure.data[0].x) == 7
     assert list(figure.layout.xaxis.tickvals) == [8, 16, 32, CHANNELS]
 
@@ -88,7 +99,7 @@ def test_a_difference_is_sure_only_when_its_interval_is_clear_of_zero() -> None:
 
 def test_measured_ranks_end_at_the_full_one_and_count_what_is_saved(probed: RunResult) -> None:
     ghost = probed.runs[0]
-    figure = probes.ranks(probed, ghost)
+    figure, divergence = FIGURES["ranks"].figures(of(probed, "ghost"))
     plain, best, _ = figure.data
     assert list(plain.x) == [8, 16, 32, CHANNELS]
     assert list(plain.y) == [130.0, 90.0, 73.0, ghost.perplexity.value]
@@ -96,8 +107,8 @@ def test_measured_ranks_end_at_the_full_one_and_count_what_is_saved(probed: RunR
     assert plain.y[0] + plain.error_y.array[0] == pytest.approx(143.0)
     assert list(figure.layout.xaxis2.tickvals) == list(figure.layout.xaxis.tickvals) == [8, 16, 32, CHANNELS]
     assert figure.layout.xaxis2.ticktext == ("7.7 k", "6.1 k", "3.1 k", "0")
-    assert list(probes.ranks(probed, ghost, "kl").data[0].y)[-1] == ghost.kl.value
-    assert "No rank" in probes.ranks(make_result(), ghost).layout.annotations[0].text
+    assert list(divergence.data[0].y)[-1] == ghost.kl.value
+    assert "No rank" in FIGURES["ranks"].figures(of(make_result(), "ghost"))[0].layout.annotations[0].text
 
 
 def test_the_report_has_what_was_measured(probed: RunResult) -> None:
@@ -109,24 +120,24 @@ def test_the_report_has_what_was_measured(probed: RunResult) -> None:
 
 def test_strengths_start_at_plain_dropping_and_know_the_fitted_map(probed: RunResult) -> None:
     ghost = probed.runs[0]
-    figure = probes.strengths(probed, ghost)
+    figure = FIGURES["strengths"].draw(of(probed, "ghost"))
     lines: dict[str, go.Scatter] = {trace.name: trace for trace in figure.data}
     pruned = probed.baseline.pruned.perplexity.value
     assert list(lines["whole map"].x) == [0, 0.5, 1]
     assert list(lines["whole map"].y) == [pruned, 100.0, ghost.perplexity.value]
     assert list(lines["S only"].y) == [pruned, 900.0]
-    assert [trace.name for trace in probes.strengths(make_result(), ghost).data] == ["whole map"]
+    assert [trace.name for trace in FIGURES["strengths"].draw(of(make_result(), "ghost")).data] == [
+        "whole map"
+    ]
 
 
 def test_sentences_on_strengths_name_the_latest_and_the_best(probed: RunResult) -> None:
-    ghost, affine = probed.runs
-    said = sentences.strengths(probed, ghost)
-    assert "whole map, strength 0.5 has 100; the best so far is whole map, rank 32 (truncated SVD)" in said
-    assert "Choose what to put into" in sentences.strengths(make_result(), ghost)
-    both = sentences.parts(probed, ghost)
-    assert "S alone has perplexity 900 and A alone 950, both worse than plain dropping" in both
-    assert "costs 8 points of explained gap" in both
-    assert sentences.parts(probed, affine) == ""
+    said = FIGURES["strengths"].sentence(of(probed, "ghost"))
+    assert "whole map, strength 0.5 has 100; the best so far: whole map, rank 32 (truncated SVD)" in said
+    assert "Choose what to put into" in FIGURES["strengths"].sentence(of(make_result(), "ghost"))
+    assert "S alone has perplexity 900 and A alone 950, both worse than plain dropping" in said
+    assert "costs 8 points of explained gap" in said
+    assert "S alone" not in FIGURES["strengths"].sentence(of(probed, "affine"))
 
 
 def test_a_rank_is_told_from_the_curve_between_its_points_too() -> None:
@@ -134,41 +145,45 @@ def test_a_rank_is_told_from_the_curve_between_its_points_too() -> None:
         make_result().runs[0].operators[0],
         truncated_svd=RankCurve([0, 10, 20, CHANNELS], [0.0, 0.2, 0.4, 0.6], [0.0, 0.3, 0.5, 0.7]),
     )
-    assert sentences.rank_at(report, 15, "truncated_svd") == (
+    assert rank_at(report, 15, "truncated_svd") == (
         "Rank 15 by truncated SVD explains about 30 % of the gap (full rank 60 %; all held-out tokens) with 2,880 parameters, "
-        "6,336 fewer than all of it."
+        "6,336 fewer than the full rank."
     )
-    assert "rank 20" in sentences.rank_at(report, 20, "truncated_svd").lower()
-    assert "as many as all of it" in sentences.rank_at(report, 90, "truncated_svd")
-    assert "not recorded" in sentences.rank_at(report, 15, "reduced_rank")
+    assert "rank 20" in rank_at(report, 20, "truncated_svd").lower()
+    assert "as many as the full rank" in rank_at(report, 90, "truncated_svd")
+    assert "not recorded" in rank_at(report, 15, "reduced_rank")
 
 
 def test_directions_name_channels_and_tokens() -> None:
     report = make_result().runs[0].operators[0]
-    (bars,) = insight.directions(report).data
+    (bars,) = FIGURES["directions"].draw(with_map(report)).data
     assert list(bars.x) == [0.7, 0.2]
     assert bars.customdata[0] == (
         "writes to 41 (60 %), 7 (10 %)<br>reads 7 (80 %), 3 (5.0 %)<br>moves most: ' light*house*', 'The'"
     )
-    said = sentences.directions(report)
+    said = FIGURES["directions"].sentence(with_map(report))
     assert said.startswith("70 % of what the map does to calibration tokens is along one direction")
     assert "the next holds 20 %. Of the 2 held-out tokens that it moves farthest, 1 massive." in said
-    assert "not recorded" in sentences.directions(replace(report, directions=[]))
+    assert "not recorded" in FIGURES["directions"].sentence(with_map(replace(report, directions=[])))
 
 
 def test_the_plane_joins_each_recovered_state_to_its_target() -> None:
     result = make_result()
-    report, role = result.runs[0].operators[0], style.roles(result.runs)[0]
-    lines, before, after, recovered = insight.state_plane(report, role).data
+    report = result.runs[0].operators[0]
+    ordinary, massive = FIGURES["state_plane"].figures(with_map(report))
+    lines, before, after, recovered = ordinary.data
     assert report.plane is not None
     assert len(before.x) == len(report.plane.ordinary.before) == 60
     assert (lines.x[0], lines.x[1], lines.x[2]) == (recovered.x[0], after.x[0], None)
-    assert len(insight.state_plane(report, role, "massive").data[1].x) == 5
-    assert sentences.state_plane(report) == (
+    assert len(massive.data[1].x) == 5
+    assert FIGURES["state_plane"].sentence(with_map(report)) == (
         "The plane holds 43 % of the variance of ordinary tokens; in it their recovered states miss the "
         "original's by 50 % of what dropping does, those of massive tokens by 50 %."
     )
     none = replace(report.plane, massive=replace(report.plane.massive, before=[], after=[], recovered=[]))
     bare = replace(report, plane=none)
-    assert "No token of the sample" in insight.state_plane(bare, role, "massive").layout.annotations[0].text
-    assert "massive" not in sentences.state_plane(bare)
+    assert (
+        "No token of the sample"
+        in FIGURES["state_plane"].figures(with_map(bare))[1].layout.annotations[0].text
+    )
+    assert "massive" not in FIGURES["state_plane"].sentence(with_map(bare))

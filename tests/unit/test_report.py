@@ -12,9 +12,9 @@ import pytest
 
 from ghostlab import report
 from ghostlab.config import RunConfig
-from ghostlab.plots.explained import FIGURES
-from ghostlab.plots.figures import insight, tasks
-from ghostlab.plots.figures.blocks import FIGURES as FIGURES_OF_BLOCKS
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.figures import directions, tasks
+from ghostlab.plots.figures.atlas import MEASURES
 from ghostlab.results.probe import Alteration, Probe
 from tests.helpers.atlases import make_atlas
 from tests.helpers.results import MULTIPLIES, make_probe, make_result, with_selection
@@ -90,7 +90,7 @@ def test_report_has_what_the_app_tells_of_directions_tasks_and_probes():
     )  # fmt: skip
     page = report.render(replace(result, zero_shot=asked, probes=[probe]))
     direction = result.runs[0].operators[0].directions[0]
-    assert f"writes to channels {insight.channels(direction.writes)}; reads" in page
+    assert f"writes to channels {directions.channels(direction.writes)}; reads" in page
     assert f"<b>{html.escape(direction.tokens[0].token)}</b></q>" in page
     for row in tasks.table(asked):
         assert all(f">{html.escape(cell)}<" in page for cell in row)
@@ -101,7 +101,7 @@ def test_report_has_what_the_app_tells_of_directions_tasks_and_probes():
 def test_the_report_of_an_atlas_has_a_map_of_every_figure_and_the_best_blocks():
     atlas = make_atlas()
     page = report.render_atlas(atlas)
-    assert page.count('class="figure"') == 1 + len(FIGURES_OF_BLOCKS)
+    assert page.count('class="figure"') == 1 + len(MEASURES)
     best = atlas.best(5)
     assert f'<th scope="row">{best.start}:{best.stop} (5 layers)</th>' in page
     assert "default-src 'none'" in page

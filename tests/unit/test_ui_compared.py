@@ -18,7 +18,6 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.plots import sentences
 from ghostlab.results.records import Metric
 from ghostlab.settings import Limits, Settings
 from ghostlab.ui.service import handed
@@ -31,6 +30,7 @@ from ghostlab.ui.tabs.compare.handlers import Compared
 from ghostlab.ui.tabs.overview import files as sharing
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
+from tests.helpers.figures import said
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
@@ -89,7 +89,7 @@ def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab:
     stored = [{"id": job_id, "name": "Run", "query": ""}]
     _, _, first, second, *_ = tab.show(stored, None, None)
     assert (first.value, second.value) == ("Run: affine", "Run: ghost")
-    words = sentences.perplexity(tab.service.result(job_id))
+    words = said("perplexity", tab.service.result(job_id))
     assert "affine" in words
     assert "next comes ghost" in words
 

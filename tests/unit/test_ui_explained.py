@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
-import pkgutil
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from ghostlab import plots
-from ghostlab.plots import sentences
-from ghostlab.plots.explained import FIGURES
+from ghostlab.plots import catalog
+from ghostlab.plots.catalog import FIGURES
 from ghostlab.plots.figures import pairs
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.recovery.registry import OPERATORS
@@ -26,10 +22,6 @@ from ghostlab.ui.tabs import TABS
 from tests.helpers.fakelab import FakeLab
 
 pytestmark = pytest.mark.unit
-HELPERS = {"empty", "figure", "bars", "position_lines", "shifts_figure", "by_window"}
-"""Functions that draw a part, a variant or nothing; ``paired_windows`` explains ``by_window``."""
-NOT_DRAWN = {"generated", "paired_windows"}
-SAID_ELSEWHERE = {"generated", "retained", "paired_windows", "scores", "block_map", "by_length"}
 
 
 @pytest.fixture(scope="module")
@@ -40,25 +32,11 @@ def parts() -> Iterator[list[dict[str, Any]]]:
     demo.close()
 
 
-def figure_functions() -> set[str]:
-    """Names of all public functions of the figures' modules that give a figure."""
-    modules = (
-        importlib.import_module(f"ghostlab.plots.{each.name}")
-        for each in pkgutil.iter_modules(plots.__path__)
-    )
-    functions = (pair for module in modules for pair in inspect.getmembers(module, inspect.isfunction))
-    return {
-        name
-        for name, function in functions
-        if not name.startswith("_") and function.__annotations__.get("return") == "go.Figure"
-    }
-
-
-def test_every_figure_is_explained_and_nothing_else() -> None:
-    assert figure_functions() - HELPERS == set(FIGURES) - NOT_DRAWN
-    assert set(FIGURES) - SAID_ELSEWHERE <= set(sentences.__all__)
-    assert set(pairs.FIGURES) <= set(FIGURES)
+def test_every_figure_that_is_listed_is_known_and_titles_are_distinct() -> None:
+    lists = (catalog.LIKELIHOOD, catalog.STATE, catalog.OPERATOR, catalog.SPECTRUM, pairs.NAMES)
+    assert {name for names in lists for name in names} <= set(FIGURES)
     assert len({each.title for each in FIGURES.values()}) == len(FIGURES)
+    assert [name for name, figure in FIGURES.items() if not figure.plots] == ["generated"]
 
 
 @pytest.mark.parametrize("name", FIGURES)

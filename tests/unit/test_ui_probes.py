@@ -19,7 +19,7 @@ from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui.service.probe_jobs import queue_probe
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs import ranks
+from ghostlab.ui.tabs import spectrum as ranks
 from ghostlab.ui.tabs.operator import switches
 from ghostlab.ui.tabs.operator import view as operator
 from ghostlab.ui.tabs.operator.probing import at_once, swept_parts, swept_ranks

@@ -11,7 +11,7 @@ import pytest
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError
 from ghostlab.lab.requests import EvaluateRequest
-from ghostlab.plots import catalog, sentences
+from ghostlab.plots import catalog
 from ghostlab.plots.figures import tasks as figures
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import Accuracy
@@ -22,6 +22,7 @@ from ghostlab.ui.service.task_jobs import queue_tasks
 from ghostlab.ui.tabs import tasks as tab
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
+from tests.helpers.figures import drawn, said
 from tests.helpers.results import make_result
 from tests.helpers.zeroshot import make_zero_shot
 
@@ -44,7 +45,7 @@ def harness(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bars_and_table_are_the_figures_of_the_tasks(asked: RunResult) -> None:
     found = asked.zero_shot
     assert found is not None
-    figure = figures.retained(asked)
+    figure = drawn("retained", asked)
     assert [trace.y[0] for trace in figure.data] == ["pruned", "ghost", "affine"]
     assert [trace.x[0] for trace in figure.data] == pytest.approx([0.5, 0.875, 0.875])
     kept = found.retained("pruned")
@@ -58,25 +59,25 @@ def test_bars_and_table_are_the_figures_of_the_tasks(asked: RunResult) -> None:
 
 
 def test_the_sentence_follows_from_the_answers(asked: RunResult) -> None:
-    told = sentences.tasks(asked)
+    told = said("retained", asked)
     assert told.startswith("Over 3 tasks ghost retains 88 % [")
-    assert "plain dropping 50 %; surely worse on 3 of them than the original" in told
-    assert told.endswith("Left out: race, whose data are out of reach.")
+    assert "plain dropping 50 %; significantly worse on 3 of them than the original" in told
+    assert told.endswith("Left out because their data cannot be reached: race.")
     few = make_zero_shot(["original", "pruned", "ghost"], TASKS[:1])
-    assert "But 60 questions are too few to tell the variants apart." in sentences.tasks(
-        replace(asked, zero_shot=few)
+    assert "But 60 questions are too few to tell the variants apart." in said(
+        "retained", replace(asked, zero_shot=few)
     )
     equal = make_zero_shot(["original", "pruned"], TASKS)
     for scores in (equal.acc, equal.acc_norm):
         scores["pruned"] = scores["original"]
-    assert "But 180 questions cannot tell any variant from the original" in sentences.tasks(
-        replace(asked, zero_shot=equal)
+    assert "But 180 questions cannot tell any variant from the original" in said(
+        "retained", replace(asked, zero_shot=equal)
     )
     assert "But" not in told
     same = make_zero_shot(["original"], TASKS)
     alone = replace(asked, zero_shot=replace(same, left_out={}))
-    assert sentences.tasks(alone) == "original answers 80 % of the questions rightly, mean over tasks."
-    assert sentences.tasks(make_result()) == "No zero-shot tasks were asked yet."
+    assert said("retained", alone) == "original answers 80 % of the questions correctly, mean over tasks."
+    assert said("retained", make_result()) == "No zero-shot tasks were asked yet."
 
 
 def test_tasks_that_the_original_guesses_lead_neither_sentence_nor_bars(asked: RunResult) -> None:
@@ -87,20 +88,20 @@ def test_tasks_that_the_original_guesses_lead_neither_sentence_nor_bars(asked: R
         table["original"]["boolq"] = Accuracy(16 / 60, 0.06, guess)
         table["affine"]["boolq"] = Accuracy(45 / 60, 0.06, luck)
         table["affine"]["copa"] = Accuracy(40 / 60, 0.06, [1] * 40 + [0] * 20)
-    told = sentences.tasks(asked)
+    told = said("retained", asked)
     assert told.startswith("Over the 2 tasks on which the original is above chance, ghost retains 88 % ["), (
         "affine would be the best with boolq"
     )
     assert (
         "boolq (27 %, chance 50 %) is not above chance for the original; with it ghost would retain" in told
     )
-    bars = {trace.y[0]: trace.x[0] for trace in figures.retained(asked).data}
+    bars = {trace.y[0]: trace.x[0] for trace in drawn("retained", asked).data}
     assert bars["ghost"] == pytest.approx(0.875)
     assert bars["affine"] == pytest.approx((7 / 8 + 40 / 48) / 2)
     nothing = replace(found, tasks=found.tasks[1:2])
     assert (
         "But boolq (27 %, chance 50 %) is not above chance for the original: these figures say nothing."
-        in (sentences.tasks(replace(asked, zero_shot=nothing)))
+        in (said("retained", replace(asked, zero_shot=nothing)))
     )
 
 

@@ -3,48 +3,175 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
+from statistics import geometric_mean, median
 from typing import Any
 
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.figures.blocks import FIGURES, FIRST, OPERATORS, Figure, best, label, words
-from ghostlab.plots.formats import percent, plural
+from ghostlab.plots.figure import Figure
+from ghostlab.plots.formats import fold, number, percent, plural
 from ghostlab.plots.style import Role
 from ghostlab.results.atlas import Atlas, AtlasBlock
 
 SCALE = [[0.0, "#414487"], [0.25, "#2e708e"], [0.5, "#1fa088"], [0.75, "#5ec962"], [1.0, "#b5de2b"]]
 """Viridis without its ends, which would sink into a dark or a white page."""
-CELL = 30
+_CELL = 30
 """Pixels per row of the map."""
 _FEWEST_ROWS = 3
 """A map of one or two lengths is as high as one of three: its axis needs the room."""
-_MOST_MARKS, _WIDE_MARK = 5, 6
-"""Fewer marks on the colour bar where their texts are longer than so many characters."""
+_LENGTHS_TOLD = 4
+_PARTED = 1.5
+"""From this ratio of errors on, two operators are said to part."""
 
 
-Rows = list[list[AtlasBlock | None]]
-"""One row per length, one entry per first layer."""
+# -- what is known of a block ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something measured of every block that the map can show.
+
+    Attributes:
+        of: Takes it from a block; ``None`` where it was not measured.
+        spell: A value in words, with its unit.
+        bar: Title of the colour bar.
+        most: What the outlined block of a length has.
+        low: Whether less is better.
+    """
+
+    of: Callable[[AtlasBlock], float | None]
+    spell: Callable[[float], str]
+    bar: str
+    most: str
+    low: bool = True
+
+
+def gain(block: AtlasBlock) -> float | None:
+    """How many times the error of ``ghost_sink`` the map that was fitted on all tokens leaves."""
+    return block.ghost / block.ghost_sink if block.ghost_sink > 0 else None
+
+
+def _error(name: str, title: str) -> Measure:
+    return Measure(
+        attrgetter(name),
+        percent,
+        f"error {title}, ‖Y′ − Y‖ / ‖Y‖",
+        f"the least error {title} on ordinary held-out tokens",
+    )
+
+
+MEASURES = {
+    "Error after ghost_sink": _error("ghost_sink", "after ghost_sink"),
+    "Error after ghost": _error("ghost", "after ghost"),
+    "Error after symmetric": _error("symmetric", "after symmetric"),
+    "Error after scalar": _error("scalar", "after scalar"),
+    "Error of plain dropping": _error("gap", "of plain dropping"),
+    "What ghost_sink gains over ghost": Measure(
+        gain, fold, "error of ghost over that of ghost_sink", "the most to gain from ghost_sink", False
+    ),
+    "Cosine": Measure(
+        attrgetter("cosine"), number, "mean cosine of states before and after", "the highest cosine", False
+    ),
+    "Angular distance": Measure(
+        attrgetter("angle"), number, "mean angle of the last token, in units of π", "the smallest angle"
+    ),
+    "Effective rank": Measure(
+        attrgetter("effective_rank"), number, "effective rank of the correction, directions",
+        "the correction of lowest rank",
+    ),
+    "KL after ghost_sink": Measure(
+        attrgetter("kl"), number, "KL after ghost_sink, nats per token",
+        "its KL measured (nats per token), being the one with the least error after ghost_sink",
+    ),
+}  # fmt: skip
+"""What can be shown, by name; the first is shown first."""
+FIRST = next(iter(MEASURES))
+OPERATORS = {"plain dropping": "gap", "ghost": "ghost", "ghost_sink": "ghost_sink", "symmetric": "symmetric",
+             "scalar": "scalar"}  # fmt: skip
+"""Name for people -> attribute of a block."""
+
+
+def best(atlas: Atlas, of: Callable[[AtlasBlock], float | None], low: bool = True) -> list[AtlasBlock]:
+    """The block of each length whose measure is lowest, or highest; lengths that lack it are left out."""
+    found: dict[int, tuple[float, AtlasBlock]] = {}
+    for block in atlas.blocks:
+        value = of(block)
+        if value is None or not math.isfinite(value):
+            continue
+        rank = value if low else -value
+        if block.length not in found or rank < found[block.length][0]:
+            found[block.length] = (rank, block)
+    return [found[length][1] for length in sorted(found)]
+
+
+def label(block: AtlasBlock) -> str:
+    """``20:25``."""
+    return f"{block.start}:{block.stop}"
+
+
+def words(atlas: Atlas, block: AtlasBlock) -> list[str]:
+    """A title and all measures of a block, in words with their units."""
+    last = "" if block.length == 1 else f"\N{EN DASH}{block.stop - 1}"
+    errors = [f"{name}: {percent(getattr(block, field))}" for name, field in OPERATORS.items()]
+    noun = "Layers" if last else "Layer"
+    return [
+        f"{noun} {block.start}{last} ({block.length} of {atlas.layers}), block {label(block)}",
+        "Error of the state after it, ordinary held-out tokens",
+        *errors,
+        "Before against after",
+        f"mean cosine: {number(block.cosine)}",
+        f"angle, last token: {number(block.angle)} π",
+        "Correction of ghost_sink",
+        f"effective rank: {number(block.effective_rank)} directions",
+        "KL: not measured" if block.kl is None else f"KL: {number(block.kl)} nats per token",
+    ]
+
+
+# -- the map ---------------------------------------------------------------------------------------------
 
 
 def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
-    """Start by length, coloured by one of :data:`.blocks.FIGURES`; bright is good to drop.
+    """Start by length, coloured by one of :data:`MEASURES`; bright is good to drop.
 
-    ``customdata`` of a cell is its block (``20:25``), ``text`` its figures in words, lines apart by ``<br>``.
+    ``customdata`` of a cell is its block (``20:25``), ``text`` its measures in words, one a line.
     The best block of each length is outlined.
     """
-    figure, lengths = FIGURES[name], atlas.lengths
-    known = style.finite(map(figure.of, atlas.blocks))
+    measure, lengths = MEASURES[name], atlas.lengths
+    known = style.finite(map(measure.of, atlas.blocks))
     if not known:
         return style.empty(f"{name} was not measured.")
     cells = {(block.start, block.length): block for block in atlas.blocks}
-    rows: Rows = [[cells.get((start, length)) for start in range(atlas.layers)] for length in lengths]
-    paint = _paint(atlas, figure, rows, known)
+    rows = [[cells.get((start, length)) for start in range(atlas.layers)] for length in lengths]
+    missing = f"No such block: the model has {plural(atlas.layers, 'layer')}."
+    log = style.axis_type(known) == "log"
+    paint = go.Heatmap(
+        z=[[_place(measure, block, log) for block in row] for row in rows],
+        text=[
+            [missing if block is None else "<br>".join(words(atlas, block)) for block in row] for row in rows
+        ],
+        customdata=[["" if block is None else label(block) for block in row] for row in rows],
+        hovertemplate="%{text}<extra></extra>",
+        colorscale=SCALE,
+        reversescale=measure.low,
+        xgap=1,
+        ygap=1,
+        colorbar=_bar(measure, known, log),
+    )
+    ground = go.Heatmap(  # seen where a measure is missing
+        z=[[None if block is None else 0 for block in row] for row in rows],
+        colorscale=[[0, style.GRID], [1, style.GRID]],
+        showscale=False,
+        hoverinfo="skip",
+        xgap=1,
+        ygap=1,
+    )
     made = style.figure(
-        [_ground(rows), paint] if len(known) < len(atlas.blocks) else [paint],
-        height=150 + CELL * max(len(lengths), _FEWEST_ROWS),
+        [ground, paint] if len(known) < len(atlas.blocks) else [paint],
+        height=150 + _CELL * max(len(lengths), _FEWEST_ROWS),
         x={"title": "start: first dropped layer", "fixedrange": True, "showgrid": False, "automargin": False},
         y={
             "title": "dropped layers",
@@ -54,57 +181,37 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
             "showgrid": False,
         },
         dragmode=False,
-        margin={
-            "t": 104,
-            "b": 56,
-        },  # room for the bar: what the bar itself asks for would move the axis titles
+        margin={"t": 104, "b": 56},  # room for the bar: what it asks for itself would move the axis titles
     )
-    made.update_layout(shapes=_outlines(best(atlas, figure.of, figure.low), lengths))
-    return made
+    return made.update_layout(shapes=_outlines(best(atlas, measure.of, measure.low), lengths))
 
 
-def _paint(atlas: Atlas, figure: Figure, rows: Rows, known: Sequence[float]) -> go.Heatmap:
-    """The coloured cells."""
-    log = style.axis_type(known) == "log"
-    return go.Heatmap(
-        z=[[_place(figure, block, log) for block in row] for row in rows],
-        text=[[_told(atlas, block) for block in row] for row in rows],
-        customdata=[["" if block is None else label(block) for block in row] for row in rows],
-        hovertemplate="%{text}<extra></extra>",
-        colorscale=SCALE,
-        reversescale=figure.low,
-        xgap=1,
-        ygap=1,
-        colorbar=_bar(figure, known, log),
-    )
-
-
-def _ground(rows: Rows) -> go.Heatmap:
-    """Blocks in grey, seen where a figure was not measured."""
-    grey = [[0, style.GRID], [1, style.GRID]]
-    z = [[None if block is None else 0 for block in row] for row in rows]
-    return go.Heatmap(z=z, colorscale=grey, showscale=False, hoverinfo="skip", xgap=1, ygap=1)
-
-
-def _place(figure: Figure, block: AtlasBlock | None, log: bool) -> float | None:
+def _place(measure: Measure, block: AtlasBlock | None, log: bool) -> float | None:
     """Where a block lies on the colour scale: its value, or the exponent of that."""
-    value = None if block is None else figure.of(block)
+    value = None if block is None else measure.of(block)
     if value is None or not math.isfinite(value):
         return None
     return math.log10(value) if log else value
 
 
-def _told(atlas: Atlas, block: AtlasBlock | None) -> str:
-    if block is None:
-        return f"No such block: the model has {plural(atlas.layers, 'layer')}."
-    return "<br>".join(words(atlas, block))
+_TICKS: dict[Callable[[float], str], dict[str, str]] = {
+    percent: {"tickformat": "~%"},
+    number: {"tickformat": "~g"},
+    fold: {"tickformat": "~g", "ticksuffix": "-fold"},
+}
 
 
-def _bar(figure: Figure, values: Sequence[float], log: bool) -> dict[str, Any]:
+def _bar(measure: Measure, values: Sequence[float], log: bool) -> dict[str, Any]:
     """A colour bar above the map, which leaves a narrow page its width."""
-    marks = _log_marks(values) if log else _marks(values)
-    wide = max(len(figure.spell(mark)) for mark in marks) > _WIDE_MARK
-    marks = marks[:: -(-len(marks) // (_MOST_MARKS - 2 * wide))]
+    ticks: dict[str, Any] = {"nticks": 5, **_TICKS[measure.spell]}
+    if log:
+        marks = _log_marks(min(values), max(values))
+        most = 3 if max(len(measure.spell(mark)) for mark in marks) > 6 else 5
+        marks = marks[:: -(-len(marks) // most)]
+        ticks = {
+            "tickvals": [math.log10(mark) for mark in marks],
+            "ticktext": [measure.spell(mark) for mark in marks],
+        }
     return {
         "orientation": "h",
         "x": 0.5,
@@ -113,36 +220,22 @@ def _bar(figure: Figure, values: Sequence[float], log: bool) -> dict[str, Any]:
         "len": 1.0,
         "thickness": 12,
         "outlinewidth": 0,
-        "title": {"text": figure.bar, "side": "top", "font": {"size": 13}},
+        "title": {"text": measure.bar, "side": "top", "font": {"size": 13}},
         "tickangle": 0,
-        "tickvals": [math.log10(mark) for mark in marks] if log else marks,
-        "ticktext": [figure.spell(mark) for mark in marks],
+        **ticks,
     }
 
 
-def _log_marks(values: Sequence[float]) -> list[float]:
-    """1, 2, 5, 10, ... within the values; only 1, 10, 100 from three decades on."""
-    low, high = min(values), max(values)
+def _log_marks(low: float, high: float) -> list[float]:
+    """Marks 1, 2, 5, 10, ...; only 1, 10, 100 from three decades on: a colour bar has no log axis."""
     steps = (1, 2, 5) if high < 1e3 * low else (1,)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     return [mark for power in decades for step in steps if low <= (mark := step * 10.0**power) <= high]
 
 
-def _marks(values: Sequence[float]) -> list[float]:
-    """Round numbers within the values, about five."""
-    low, high = min(values), max(values)
-    if low == high:
-        return [low]
-    size = 10.0 ** math.floor(math.log10((high - low) / 4))
-    step = next(size * times for times in (1, 2, 5, 10) if (high - low) / (size * times) <= 6)
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return [float(f"{count * step:.6g}") for count in range(first, last + 1)]
-
-
 def _outlines(blocks: Sequence[AtlasBlock], lengths: Sequence[int]) -> list[dict[str, Any]]:
     """A dark line within a light one: seen on every colour of the scale and on either page."""
-    lines = (("#ffffff", 4.0), ("#111111", 1.6))
-    rows = [(block.start, lengths.index(block.length)) for block in blocks]
+    places = [(block.start, lengths.index(block.length)) for block in blocks]
     return [
         {
             "type": "rect",
@@ -152,9 +245,60 @@ def _outlines(blocks: Sequence[AtlasBlock], lengths: Sequence[int]) -> list[dict
             "y1": row + 0.5,
             "line": {"color": colour, "width": width},
         }
-        for start, row in rows
-        for colour, width in lines
+        for start, row in places
+        for colour, width in (("#ffffff", 4.0), ("#111111", 1.6))
     ]
+
+
+def say_block_map(atlas: Atlas, name: str = FIRST) -> str:
+    """Which block is the best of each length, and where ``ghost`` and ``ghost_sink`` part."""
+    measure = MEASURES[name]
+    blocks = best(atlas, measure.of, measure.low)
+    if not blocks:
+        return f"{name} was not measured on any block."
+    told = [
+        f"{label(block)} of {plural(block.length, 'layer')} ({measure.spell(measure.of(block) or 0.0)})"
+        for block in _some(blocks)
+    ]
+    return f"Of each length the outlined block has {measure.most}: {', '.join(told)}.{_parting(atlas)}"
+
+
+def _some(blocks: list[AtlasBlock]) -> list[AtlasBlock]:
+    """The first, the last and some between."""
+    last = len(blocks) - 1
+    steps = min(last, _LENGTHS_TOLD - 1) or 1
+    return [blocks[index] for index in sorted({round(last * step / steps) for step in range(steps + 1)})]
+
+
+def _parting(atlas: Atlas) -> str:
+    """The layer whose presence in a block sets the errors of ``ghost`` and ``ghost_sink`` apart the most."""
+    ratios = [(block, ratio) for block in atlas.blocks if (ratio := gain(block))]
+    splits = [_split(ratios, layer) for layer in range(atlas.layers)]
+    known = [  # by geometric means, a block on the wrong side weighs as much as one on the right side
+        (geometric_mean(inside) / geometric_mean(outside), layer)
+        for layer, (inside, outside) in enumerate(splits)
+        if inside and outside
+    ]
+    if not known:
+        return ""
+    contrast, layer = max(known)
+    if contrast < _PARTED:
+        most = max(ratio for _, ratio in ratios)
+        return f" Nowhere does ghost leave more than {number(most, 2)} times the error of ghost_sink."
+    inside, outside = (number(median(side), 2) for side in splits[layer])
+    return (
+        f" Where the block contains layer {layer}, ghost leaves {inside} times the error of ghost_sink, "
+        f"elsewhere {outside} times (medians): massive activations begin or end there."
+    )
+
+
+def _split(ratios: list[tuple[AtlasBlock, float]], layer: int) -> tuple[list[float], list[float]]:
+    """The ratios of blocks that contain a layer, and of the others."""
+    inside = [ratio for block, ratio in ratios if block.start <= layer < block.stop]
+    return inside, [ratio for block, ratio in ratios if not block.start <= layer < block.stop]
+
+
+# -- errors by length ------------------------------------------------------------------------------------
 
 
 def operator_roles() -> dict[str, Role]:
@@ -169,7 +313,6 @@ def by_length(atlas: Atlas) -> go.Figure:
     if not atlas.blocks:
         return style.empty("No block was surveyed.")
     roles, traces, seen = operator_roles(), [], []
-    hover = "%{fullData.name}, %{x} layers: %{customdata[1]} at %{customdata[0]}<extra></extra>"
     for name, field in OPERATORS.items():
         blocks = best(atlas, attrgetter(field))
         errors = [getattr(block, field) for block in blocks]
@@ -183,9 +326,9 @@ def by_length(atlas: Atlas) -> go.Figure:
                 line=style.line(roles[name]),
                 marker={"symbol": roles[name].symbol, "size": 8},
                 customdata=[
-                    [label(block), percent(error)] for block, error in zip(blocks, errors, strict=True)
+                    f"{percent(e)} at {label(block)}" for block, e in zip(blocks, errors, strict=True)
                 ],
-                hovertemplate=hover,
+                hovertemplate=f"{name}, %{{x}} layers: %{{customdata}}<extra></extra>",
             )
         )
     return style.figure(
@@ -199,3 +342,45 @@ def by_length(atlas: Atlas) -> go.Figure:
         },
         showlegend=True,
     )
+
+
+def say_by_length(atlas: Atlas) -> str:
+    """What ``ghost_sink`` and plain dropping leave of the shortest and of the longest blocks."""
+    plain, sink = (best(atlas, attrgetter(field)) for field in ("gap", "ghost_sink"))
+    if not plain:
+        return "No block was surveyed."
+    ends = list(zip(sink, plain, strict=True))
+    told = [
+        f"of {plural(one.length, 'layer')} ghost_sink leaves {percent(one.ghost_sink)} ({label(one)}) and "
+        f"plain dropping {percent(other.gap)} ({label(other)})"
+        for one, other in (ends[:1] if len(ends) == 1 else [ends[0], ends[-1]])
+    ]
+    text = "; ".join(told)
+    return f"{text[0].upper()}{text[1:]}. Each operator at its own best block."
+
+
+FIGURES = (
+    Figure(
+        "block_map",
+        "Block map",
+        "Each cell is one block that could be dropped: its column says where it begins, its row how many "
+        "layers it has. The colour says how far the state after it would be from the true one. All cells "
+        "come from one reading of the text, because what least squares needs of it are only sums of "
+        "products.",
+        r"\text{error}_{s:e} = \frac{\lVert \hat Y_{s:e} - Y_e \rVert_F}{\lVert Y_e \rVert_F}",
+        "Scanning all blocks by angular distance: Gromov et al. (arXiv 2403.17887), figure 4",
+        draw=block_map,
+        say=say_block_map,
+    ),
+    Figure(
+        "by_length",
+        "Error by length",
+        "The more layers go at once, the more there is to make up for. Each curve takes, at every length, "
+        "the block that its own operator restores best. The distance between two curves is what the better "
+        "operator is worth; where they run together, the simpler one is enough.",
+        r"\min_{s}\ \frac{\lVert \hat Y_{s:s+n} - Y_{s+n} \rVert_F}{\lVert Y_{s+n} \rVert_F}",
+        "Best block per length: Gromov et al. (arXiv 2403.17887), LLM-Streamline (arXiv 2403.19135)",
+        draw=by_length,
+        say=say_by_length,
+    ),
+)

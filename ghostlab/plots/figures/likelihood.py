@@ -3,54 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import interval, number
-from ghostlab.plots.style import Role
-from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.plots.figure import Figure, of_each
+from ghostlab.plots.formats import change, fold, interval, is_finite, number, percent, plural
+from ghostlab.plots.rows import Row, Rows, ranked, recoveries, where
+from ghostlab.results.compare import FEWEST_WINDOWS
+from ghostlab.results.records import RecoveryRun, Scores
 from ghostlab.results.run import RunResult
+from ghostlab.results.statistics import difference
 
-Unit = Literal["loss", "nll", "perplexity"]
-_UNITS = {"loss": "nats per token above the original", "nll": "nats per token", "perplexity": "perplexity"}
-
-
-def variants(result: RunResult) -> list[tuple[Role, Scores | RecoveryRun]]:
-    """Original, pruned and each recovery, with how it is drawn."""
-    ends: list[tuple[Role, Scores | RecoveryRun]] = [
-        (style.ORIGINAL, result.baseline.original),
-        (style.PRUNED, result.baseline.pruned),
-    ]
-    return [*ends, *zip(style.roles(result.runs), result.runs, strict=True)]
+# -- perplexity ------------------------------------------------------------------------------------------
 
 
-def perplexity(result: RunResult) -> go.Figure:
+def perplexity(rows: Rows) -> go.Figure:
     """Held-out perplexity of every variant with its 95 % interval.
 
     The log axis, used when perplexities differ more than twentyfold, starts at 1: the length of a bar is then
     the negative log-likelihood.
     """
-    return bars([(role, scores.perplexity) for role, scores in variants(result)])
-
-
-def bars(rows: Sequence[tuple[Role, Metric]]) -> go.Figure:
-    """Perplexities with their intervals; see :func:`perplexity` for the axis."""
-    metrics = [metric for _, metric in rows]
+    metrics = [row.scores.perplexity for row in rows]
     values = [metric.value for metric in metrics]
-    if not style.finite(values):
-        return style.empty("No perplexity was measured.")
     scale = style.wide_axis(values)
     scale |= {"dtick": 1} if scale["type"] == "log" else {}
     ends = [max([value, *style.finite([metric.high])]) for value, metric in zip(values, metrics, strict=True)]
-    labels = _labels(ends, [role.name for role, _ in rows], [number(value) for value in values])
     top = max(style.finite(ends))
     span = [0, math.log10(top) * 1.25] if scale["type"] == "log" else [0, top * 1.25]
+    texts = go.Scatter(  # just right of the error bars
+        x=ends,
+        y=[row.name for row in rows],
+        text=[f"  {number(value)}" for value in values],
+        mode="text",
+        textposition="middle right",
+        cliponaxis=False,
+        hoverinfo="skip",
+    )
     return style.figure(
-        [*(_bar(role, metric) for role, metric in rows), labels],
+        [*map(_bar, rows), texts],
         height=style.bars_height(len(rows)),
         x={"title": "perplexity on held-out text", **scale, "range": span},
         y={"autorange": "reversed"},
@@ -59,57 +52,106 @@ def bars(rows: Sequence[tuple[Role, Metric]]) -> go.Figure:
     )
 
 
-def _bar(role: Role, metric: Metric) -> go.Bar:
+def _bar(row: Row) -> go.Bar:
     """One variant's bar, paler than its error bar so that the whole interval shows."""
+    metric, colour = row.scores.perplexity, row.role.colour
     return go.Bar(
         x=[metric.value],
-        y=[role.name],
-        name=role.name,
+        y=[row.name],
+        name=row.name,
         orientation="h",
-        marker={"color": role.colour, "opacity": 0.5},
-        error_x={
-            "array": [metric.high - metric.value],
-            "arrayminus": [metric.value - metric.low],
-            "color": role.colour,
-            "thickness": 2.5,
-            "width": 6,
-        },
-        hovertemplate=f"{role.name}: perplexity {interval(metric)}<extra></extra>",
+        marker={"color": colour, "opacity": 0.5},
+        error_x=style.error_bar([metric], color=colour, thickness=2.5, width=6),
+        hovertemplate=f"{row.name}: perplexity {interval(metric)}<extra></extra>",
     )
 
 
-def _labels(at: list[float], names: list[str], texts: list[str]) -> go.Scatter:
-    """Texts just right of ``at``, clear of the error bars."""
-    return go.Scatter(
-        x=at,
-        y=names,
-        text=["  " + text for text in texts],
-        mode="text",
-        textposition="middle right",
-        cliponaxis=False,
-        hoverinfo="skip",
-    )
+def say_perplexity(rows: Rows) -> str:
+    """What dropping cost and what the best recovery brought back."""
+    return f"{_cost(rows[0].result)}{_recovery(rows)}"
 
 
-def gap_closed(result: RunResult) -> go.Figure:
+def _cost(result: RunResult) -> str:
+    original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
+    dropped = f"Dropping {len(result.cut.dropped)} of {plural(result.model.layers, 'layer')}"
+    if not (math.isfinite(original.value) and math.isfinite(pruned.value) and original.value > 0):
+        return f"{dropped} gives a perplexity that is not a number"
+    ratio = pruned.value / original.value
+    by = f"raises perplexity {change(ratio)}" if ratio >= 1 else f"lowers perplexity by {percent(1 - ratio)}"
+    chance = not_significant(result.baseline.original, result.baseline.pruned)
+    doubt = ", not significantly (paired 95 %)" if chance else ""
+    return f"{dropped} {by}, from {number(original.value)} to {number(pruned.value)}{doubt}"
+
+
+def _recovery(rows: Rows) -> str:
+    ends = rows[0].result.baseline
+    known = ranked(rows)
+    if not known:
+        return f"; no recovery {'gives a finite perplexity' if recoveries(rows) else 'was fitted'}."
+    row, best = known[0]
+    value = number(best.perplexity.value)
+    if best.perplexity.value >= ends.pruned.perplexity.value:
+        if len(known) == 1:
+            return f"; {row.name} does not help: it ends at {value}."
+        return f"; no recovery helps, and the best, {row.name}, ends at {value}."
+    if ends.pruned.perplexity.value <= ends.original.perplexity.value:
+        return f"; {row.name} goes further down, to {value}."
+    closing = ""
+    if best.perplexity.value < ends.original.perplexity.value:
+        closing = ", below the original"
+    elif math.isfinite(best.gap_closed):
+        closing = f", closing {percent(best.gap_closed)} of the gap in log-likelihood"
+    return f"; {row.name} brings it back to {value}{closing}{_runner_up(known)}."
+
+
+def _runner_up(known: list[tuple[Row, RecoveryRun]]) -> str:
+    if len(known) < 2:
+        return ""
+    (_, best), (row, second) = known[:2]
+    chance = not_significant(best, second)
+    sure = "" if chance is None else f", {'not ' * chance}significantly worse (paired 95 %)"
+    return f"; next comes {row.name} with {number(second.perplexity.value)}{sure}"
+
+
+def not_significant(one: Scores, other: Scores) -> bool | None:
+    """Whether the 95 % interval of the difference, paired by window, holds 0; ``None`` if there is none."""
+    windows = len(one.window_nll)
+    if windows < FEWEST_WINDOWS or len(other.window_nll) != windows:
+        return None
+    shift = difference(one.window_nll, other.window_nll)
+    return shift.low <= 0 <= shift.high
+
+
+def _above_original(row: Row) -> str:
+    value, origin = row.scores.perplexity.value, row.original.perplexity.value
+    if not (math.isfinite(value) and math.isfinite(origin) and origin > 0):
+        return "is not a number"
+    ratio = value / origin
+    if ratio >= 2:
+        return f"{number(value)}, {fold(ratio)} the original's {number(origin)}"
+    far = f"{percent(ratio - 1)} above" if ratio >= 1 else f"{percent(1 - ratio)} below"
+    return f"{number(value)}, {far} the original's {number(origin)}"
+
+
+# -- the gap ---------------------------------------------------------------------------------------------
+
+
+def gap_closed(rows: Rows) -> go.Figure:
     """Share of the log-likelihood that pruning lost and each recovery brought back."""
-    drawn = zip(style.roles(result.runs), result.runs, strict=True)
-    rows = [(role, run) for role, run in drawn if math.isfinite(run.gap_closed)]
-    if not rows:
-        return style.empty("No recovery was fitted, or pruning lost nothing to bring back.")
-    shares = [run.gap_closed for _, run in rows]
+    known = recoveries(rows)
+    shares = [run.gap_closed for _, run in known]
     bars = go.Bar(
         x=shares,
-        y=[role.name for role, _ in rows],
+        y=[row.name for row, _ in known],
         orientation="h",
-        marker_color=[role.colour for role, _ in rows],
+        marker_color=[row.role.colour for row, _ in known],
         **style.bar_texts(shares),
-        customdata=[interval(run.perplexity) for _, run in rows],
+        customdata=[interval(run.perplexity) for _, run in known],
         hovertemplate="%{y}: %{text} of the gap closed<br>perplexity %{customdata}<extra></extra>",
     )
     made = style.figure(
         [bars],
-        height=style.bars_height(len(rows)),
+        height=style.bars_height(len(known)),
         x={
             "title": "share of the lost log-likelihood",
             "tickformat": ".0%",
@@ -122,51 +164,54 @@ def gap_closed(result: RunResult) -> go.Figure:
     return made
 
 
-def by_position(result: RunResult, unit: Unit = "loss") -> go.Figure:
-    """Likelihood by position in the window; a running mean over neighbouring positions.
+def say_gap_closed(rows: Rows) -> str:
+    """How much of the gap each recovery closes, best first."""
+    ends = rows[0].result.baseline
+    if ends.pruned.perplexity.value <= ends.original.perplexity.value:
+        return "There is no gap in log-likelihood to close."
+    (first, best), *others = sorted(recoveries(rows), key=lambda pair: -pair[1].gap_closed)
+    rest = "".join(f", {row.name} {percent(run.gap_closed)}" for row, run in others)
+    gap = f"{first.name} closes {percent(best.gap_closed)} of the gap in log-likelihood{rest}."
+    return gap if best.gap_closed > 0 else f"Nothing is regained: {gap}"
 
-    ``loss`` is what each variant lost against the original at that position: positions differ far more among
-    themselves, by what the windows happen to say there, than variants do.
+
+# -- position --------------------------------------------------------------------------------------------
+
+
+def lost(row: Row) -> np.ndarray[Any, Any]:
+    """Nats per token above the original by position; empty where it was not recorded."""
+    own, original = np.asarray(row.scores.position_nll), np.asarray(row.original.position_nll)
+    return own - original if own.size == original.size else np.empty(0)
+
+
+def by_position(rows: Rows) -> go.Figure:
+    """What each variant lost against the original at every position; a running mean over neighbours.
+
+    Positions differ far more among themselves, by what the windows happen to say there, than variants do.
     """
-    original = np.asarray(result.baseline.original.position_nll, dtype=float)
-    rows = [(role, np.asarray(scores.position_nll, dtype=float)) for role, scores in variants(result)]
-    rows = [(role, nll) for role, nll in rows if nll.size and nll.size == original.size]
-    if unit == "loss":
-        rows = [(role, nll - original) for role, nll in rows if role is not style.ORIGINAL]
-    if not rows:
-        return style.empty("Likelihood by position was not recorded.")
-    return position_lines(rows, unit)
-
-
-def position_lines(rows: Sequence[tuple[Role, np.ndarray[Any, Any]]], unit: Unit) -> go.Figure:
-    """Lines of nats per token by position, each a running mean over neighbours; in ``unit`` already but for
-    perplexity, which is taken of the means."""
-    width = max(1, max(nll.size for _, nll in rows) // 32)
-    means = [(role, running_mean(nll, width)) for role, nll in rows]
-    lines = [(role, np.exp(mean) if unit == "perplexity" else mean) for role, mean in means]
-    scale = style.wide_axis(np.concatenate([line for _, line in lines])) if unit == "perplexity" else {}
+    losses = [(row, lost(row)) for row in rows]
+    width = max(1, max(loss.size for _, loss in losses) // 32)
+    lines = [
+        go.Scatter(
+            x=np.arange(1, len(loss) + 1),
+            y=running_mean(loss, width),
+            name=row.name,
+            mode="lines",
+            line=style.line(row.role),
+            hovertemplate=f"{row.name}, position %{{x}}: %{{y:.4~g}}<extra></extra>",
+        )
+        for row, loss in losses
+    ]
     note = f" (mean of {width})" if width > 1 else ""
     made = style.figure(
-        [_position_line(role, line) for role, line in lines],
+        lines,
         height=style.lines_height(len(lines)),
         x={"title": f"position in the window{note}"},
-        y={"title": _UNITS[unit], **scale},
+        y={"title": "nats per token above the original"},
         showlegend=True,
     )
-    if unit == "loss":
-        style.guide(made, "y", 0, "original")
+    style.guide(made, "y", 0, "original")
     return made
-
-
-def _position_line(role: Role, values: np.ndarray[Any, Any]) -> go.Scatter:
-    return go.Scatter(
-        x=np.arange(1, len(values) + 1),
-        y=values,
-        name=role.name,
-        mode="lines",
-        line=style.line(role),
-        hovertemplate=f"{role.name}, position %{{x}}: %{{y:.4~g}}<extra></extra>",
-    )
 
 
 def running_mean(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
@@ -177,3 +222,72 @@ def running_mean(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, An
     total, known = (np.convolve(each, kernel, mode="same") for each in (values, np.ones_like(values)))
     mean: np.ndarray[Any, Any] = total / known
     return mean
+
+
+def say_by_position(rows: Rows) -> str:
+    """Whether the loss sits early or late in the window."""
+    pruned = next((lost(row) for row in rows if row.run is None), np.empty(0))
+    quarter = pruned.size // 4
+    if not quarter:
+        return "The windows are too short to tell early positions from late ones."
+    text = (
+        f"Dropping costs {number(pruned[:quarter].mean())} nats per token in the first quarter of the window "
+        f"and {number(pruned[-quarter:].mean())} in the last"
+    )
+    for row, _ in ranked(rows)[:1]:
+        text += f"; {row.name} leaves {number(lost(row)[-quarter:].mean())} of these"
+    return f"{text}."
+
+
+def _late(row: Row) -> str:
+    loss = lost(row)
+    return number(float(loss[-max(loss.size // 4, 1) :].mean())) if loss.size else ""
+
+
+FIGURES = (
+    Figure(
+        "perplexity",
+        "Perplexity",
+        "How many tokens the model is, in effect, undecided between at each step: 1 would be certainty, the "
+        "size of the vocabulary blind guessing. It is the exponential of the mean negative log-likelihood "
+        "of text that nothing was fitted on. The bar's whisker is a 95 % interval: the windows of that text "
+        "are drawn anew many times, as if another sample of it had been read.",
+        r"\mathrm{PPL} = \exp\Bigl(-\frac1T \sum_{t=1}^{T} \log p(w_t \mid w_{<t})\Bigr)",
+        "Jelinek et al. 1977, *Perplexity: a measure of the difficulty of speech recognition tasks*; "
+        "intervals: Efron 1979, *Bootstrap methods*",
+        draw=perplexity,
+        say=say_perplexity,
+        select=lambda rows: rows if style.finite(row.scores.perplexity.value for row in rows) else [],
+        nothing="No perplexity was measured.",
+        compare=of_each("Perplexity", _above_original),
+    ),
+    Figure(
+        "gap_closed",
+        "Share of the gap closed",
+        "Dropping layers opens a gap between the log-likelihood of the original and that of the pruned "
+        "model. This is the part of it that a recovery takes back: 0 is plain dropping, 100 % the original. "
+        "It is taken on log-likelihoods and not on perplexities, because these grow exponentially: going "
+        "from 660 to 85 is far more than half of the way in perplexity, but not in what the model knows.",
+        r"\text{gap closed} = \frac{\mathcal L_{\text{pruned}} - \mathcal L_{\text{recovered}}}"
+        r"{\mathcal L_{\text{pruned}} - \mathcal L_{\text{original}}}, \qquad \mathcal L = \log \mathrm{PPL}",
+        "After the gap that Ghosted Layers (arXiv 2605.15491) closes",
+        draw=gap_closed,
+        say=say_gap_closed,
+        select=where(lambda row: row.run is not None and is_finite(row.run.gap_closed)),
+        nothing="There is no gap in log-likelihood to close, or no recovery was fitted.",
+    ),
+    Figure(
+        "by_position",
+        "By position in the window",
+        "Later tokens have more text before them and should be easier. A loss that grows along the window "
+        "suggests that the pruned model has lost the use of distant context; one that is flat, that it has "
+        "lost what single tokens mean.",
+        r"\Delta_t = \frac1n \sum_{i=1}^n \bigl(\mathcal L_{i,t} - \mathcal L_{i,t}^{\text{original}}\bigr)",
+        "Loss by position: Kaplan et al. (arXiv 2001.08361), appendix D",
+        draw=by_position,
+        say=say_by_position,
+        select=where(lambda row: not row.is_original and lost(row).size > 0),
+        nothing="Likelihood by position was not recorded.",
+        compare=of_each("Nats per token lost in the last quarter of the window", _late),
+    ),
+)

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import number
-from ghostlab.plots.style import Role
+from ghostlab.plots.figure import Figure, of_each
+from ghostlab.plots.formats import count, number, percent, points
+from ghostlab.plots.rows import Row, Rows, operators, where
 from ghostlab.results.operator import OperatorReport
-from ghostlab.results.records import RecoveryRun
 
-_PARTS = {"symmetric": ("S", style.SYMMETRIC), "antisymmetric": ("A", style.ANTISYMMETRIC)}
+Part = Literal["symmetric", "antisymmetric"]
+_PARTS: dict[Part, tuple[str, str]] = {
+    "symmetric": ("S", style.SYMMETRIC),
+    "antisymmetric": ("A", style.ANTISYMMETRIC),
+}
 _METRICS = {"frobenius": "in the weights", "activation": "on calibration<br>tokens"}
-
-
-def reports(
-    runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None
-) -> list[tuple[Role, OperatorReport]]:
-    """Each recovery's operator for the ``block``-th dropped block; recoveries without one are left out.
-
-    ``looks`` are the roles to draw them in; by default those of their order.
-    """
-    rows = zip(looks or style.roles(runs), runs, strict=True)
-    return [(role, run.operators[block]) for role, run in rows if block < len(run.operators)]
-
-
 COUNTED = "explained share of the gap<br>(held-out tokens, as in the fit)"
 """Axis title of what is measured on the tokens that a map is for; :func:`counted` says which they are."""
+NO_MAP = "has no fitted map"
 
 
 def counted(report: OperatorReport) -> str:
@@ -40,13 +32,41 @@ def counted(report: OperatorReport) -> str:
     return f"{tokens}, each relative to its size" if report.weight == "relative" else tokens
 
 
-def heat_map(report: OperatorReport, part: Literal["symmetric", "antisymmetric"]) -> go.Figure:
-    """S or A, averaged over square tiles. Both parts of one operator share one colour range."""
+def lacking(part: str) -> Callable[[Rows], str]:
+    """Why a figure on one recovery's map is empty: its map lacks a part, or there is none."""
+
+    def reason(rows: Rows) -> str:
+        for _, report in operators(rows):
+            return " ".join([part, *report.notes])
+        if not rows:
+            return "No recovery was fitted."
+        return (
+            f"No linear map to show. {rows[0].name} puts none in the place of the layers (it drops them "
+            "plainly, keeps one, or changes the weights of one), so there is nothing to take apart; choose "
+            "another recovery."
+        )
+
+    return reason
+
+
+def has(test: Callable[[OperatorReport], object]) -> Callable[[Rows], Rows]:
+    """A function that keeps the rows with a map for which ``test`` holds."""
+    return where(lambda row: row.operator is not None and bool(test(row.operator)))
+
+
+# -- S and A ---------------------------------------------------------------------------------------------
+
+
+def _tiles(report: OperatorReport) -> dict[Part, np.ndarray[Any, Any]]:
     maps = {"symmetric": report.symmetric_map, "antisymmetric": report.antisymmetric_map}
-    shown = np.asarray(maps[part], dtype=np.float32)
-    if shown.size == 0:
-        return style.empty("This operator has no dense map to show.")
-    reach = style.symmetric_range(*maps.values())
+    return {part: np.asarray(maps[part], dtype=float) for part in _PARTS}
+
+
+def heat_map(rows: Rows, part: Part = "symmetric") -> go.Figure:
+    """S or A, averaged over square tiles. Both parts of one operator share one colour range."""
+    ((_, report),) = operators(rows)
+    reach = style.symmetric_range(report.symmetric_map, report.antisymmetric_map)
+    shown = _tiles(report)[part].astype(np.float32)
     letter = _PARTS[part][0]
     channels = np.arange(len(shown)) * report.tile
     tiled = f"means of {report.tile} × {report.tile} entries" if report.tile > 1 else "entries"
@@ -93,88 +113,128 @@ def _ticks(reach: float) -> list[float]:
     return [-end, 0.0, end]
 
 
-def energy_split(report: OperatorReport) -> go.Figure:
-    """Energy of S and A over that of M: in the weights (Frobenius), and on the calibration tokens.
+def say_heat_map(rows: Rows) -> str:
+    """How the entries of S and A compare, and where the largest is."""
+    ((_, report),) = operators(rows)
+    parts = list(_tiles(report).values())
+    sizes = [np.abs(part) for part in parts]
+    means = [number(float(np.nanmean(size))) for size in sizes]
+    peak = max(range(2), key=lambda part: float(np.nanmax(sizes[part])))
+    place = np.unravel_index(np.nanargmax(sizes[peak]), sizes[peak].shape)
+    row, column = (_channels(int(index), report) for index in place)
+    noun = "channels" if report.tile > 1 else "channel"
+    tiles = f", averaged over {report.tile} × {report.tile} tiles," if report.tile > 1 else ""
+    reach = style.symmetric_range(report.symmetric_map, report.antisymmetric_map)
+    beyond = f", beyond the colour scale, which ends at ±{number(reach)}"
+    return (
+        f"Entries of S{tiles} are {means[0]} in size and those of A {means[1]}; the largest is "
+        f"{number(float(parts[peak][place]))}, in {'SA'[peak]} from {noun} {row} to {column}"
+        f"{beyond if sizes[peak][place] > reach else ''}."
+    )
 
-    On data S and A are not orthogonal: where they cancel, each can hold more energy than M.
+
+def _channels(index: int, report: OperatorReport) -> str:
+    """The channels of one tile, ``90–98``; the last tile may be smaller."""
+    first = index * report.tile
+    last = first + report.tile - 1
+    if report.singular_values:
+        last = min(last, len(report.singular_values) - 1)
+    return f"{first}\N{EN DASH}{last}" if last > first else str(first)
+
+
+# -- energy ----------------------------------------------------------------------------------------------
+
+
+def energy_split(rows: Rows) -> go.Figure:
+    """Energy of S and A over that of M, in the weights and on the calibration tokens; S plain, A hatched
+    where several maps are drawn.
+
+    On data S and A are not orthogonal: where they cancel, each can hold more energy than M. Energies that
+    reach far are drawn as multiples on a logarithmic axis.
     """
-    shares = {"frobenius": report.split.frobenius, "activation": report.split.activation}
-    values = [split[part] for split in shares.values() for part in _PARTS if part in split]
-    if not style.finite(values):
-        return style.empty("This operator is zero: there is no energy to split.")
-    bars = [
-        _energy_bar(part, [split.get(part, math.nan) for split in shares.values()], wide(values))
+    energies = [
+        (row, part, [getattr(report.split, metric).get(part, math.nan) for metric in _METRICS])
+        for row, report in operators(rows)
         for part in _PARTS
     ]
-    return style.figure(bars, height=260, x=energy_axis(values), y={"autorange": "reversed"}, barmode="group")
+    known = style.finite(value for *_, values in energies for value in values)
+    if wide := style.axis_type(known) == "log":
+        room = [math.log10(min(known)) - 0.5, math.log10(max(known)) + 1]
+        x = {"title": "energy, times that of M", "range": room, **style.log_ticks([])}
+    else:
+        room = style.share_range(known, room=0.32)
+        x = {"title": "energy as a share of that of M", "range": room, "tickformat": ".0%"}
+    bars, pair = [], rows[0].side
+    for row, part, values in energies:
+        letter, colour = _PARTS[part]
+        look = {**style.bar_texts(values), "marker_color": row.role.colour if pair else colour}
+        look |= {"text": [f"{number(value)} ×" for value in values]} if wide else {}
+        about = f"{row.name}, {part}" if pair else part
+        bar = go.Bar(
+            x=values,
+            y=list(_METRICS.values()),
+            name=about if pair else f"{part} ({letter})",
+            orientation="h",
+            **look,
+            hovertemplate=f"{about} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
+        )
+        bars.append(bar.update(marker_pattern=_hatch(part == "antisymmetric")) if pair else bar)
+    height = 160 + 50 * len(energies)
+    return style.figure(bars, height=height, x=x, y={"autorange": "reversed"}, barmode="group")
 
 
-def wide(energies: Sequence[float]) -> bool:
-    """Whether energies reach so far that they are drawn as multiples on a logarithmic axis."""
-    return style.axis_type(energies) == "log"
+def _hatch(yes: bool) -> dict[str, Any]:
+    return {"shape": "/" if yes else "", "size": 6}
 
 
-def energy_axis(energies: Sequence[float]) -> dict[str, Any]:
-    """Axis of energies over that of M, with room for their texts."""
-    if not wide(energies):
-        room = style.share_range(energies, room=0.32)
-        return {"title": "energy as a share of that of M", "range": room, "tickformat": ".0%"}
-    ends = [math.log10(value) for value in style.finite(energies)]
-    room = [min(ends) - 0.5, max(ends) + 1]
-    return {"title": "energy, times that of M", "range": room, **style.log_ticks([])}
+def say_energy_split(rows: Rows) -> str:
+    """How much of M is antisymmetric, and whether S and A cancel on data."""
+    ((_, report),) = operators(rows)
+    weights, data = report.split.frobenius, report.split.activation
+    text = f"{percent(weights['antisymmetric'])} of the map's weight energy is antisymmetric"
+    on_data = data.get("antisymmetric", math.nan)
+    if not math.isfinite(on_data):
+        return f"{text}."
+    total = on_data + data.get("symmetric", math.nan)
+    if total > 1.2:
+        return (
+            f"{text}; on calibration tokens S and A together hold {number(total, 2)} times the energy of M, "
+            "because they partly cancel, so neither share alone says what symmetry is worth."
+        )
+    return f"{text}, and {percent(on_data)} of its energy on calibration tokens."
 
 
-def _energy_bar(part: str, energies: list[float], wide: bool) -> go.Bar:
-    """Bars of one part in both metrics; as multiples instead of per cent when they reach that far."""
-    letter, colour = _PARTS[part]
-    look = energy_texts(energies, wide)
-    return go.Bar(
-        x=energies,
-        y=list(_METRICS.values()),
-        name=f"{part} ({letter})",
-        orientation="h",
-        marker_color=colour,
-        **look,
-        hovertemplate=f"{part} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
-    )
+def _antisymmetric(row: Row) -> str:
+    share = row.operator.split.frobenius.get("antisymmetric", math.nan) if row.operator else math.nan
+    return percent(share) if math.isfinite(share) else ""
 
 
-def energy_texts(energies: Sequence[float], wide: bool) -> dict[str, Any]:
-    """What stands beside the bars of energies."""
-    look = style.bar_texts(energies)
-    return {**look, "text": [f"{number(energy)} ×" for energy in energies]} if wide else look
+# -- symmetry --------------------------------------------------------------------------------------------
 
 
-def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
+def symmetry_cost(rows: Rows) -> go.Figure:
     """Explained share of the gap by each operator and by the best symmetric one (held-out)."""
-    rows = [
-        (role, report.split)
-        for role, report in reports(runs, block)
-        if math.isfinite(report.split.explained) and math.isfinite(report.split.explained_symmetric)
-    ]
-    if not rows:
-        return style.empty("No recovery of this block has an operator to compare.")
-    names = [role.name for role, _ in rows]
-    kinds = (
-        ("as fitted", [split.explained for _, split in rows], ""),
-        ("best symmetric operator", [split.explained_symmetric for _, split in rows], "/"),
-    )
+    splits = [(row, report.split) for row, report in operators(rows)]
+    kinds = {
+        "as fitted": [split.explained for _, split in splits],
+        "best symmetric operator": [split.explained_symmetric for _, split in splits],
+    }
     bars = [
         go.Bar(
             x=values,
-            y=names,
+            y=[row.name for row, _ in splits],
             name=label,
             orientation="h",
-            marker={"color": [role.colour for role, _ in rows], "pattern": {"shape": shape, "size": 6}},
+            marker={"color": [row.role.colour for row, _ in splits], "pattern": _hatch(label != "as fitted")},
             **style.bar_texts(values),
             hovertemplate=f"%{{y}}, {label}: %{{text}} of the gap explained<extra></extra>",
         )
-        for label, values, shape in kinds
+        for label, values in kinds.items()
     ]
-    every = [value for _, values, _ in kinds for value in values]
+    every = [value for values in kinds.values() for value in values]
     return style.figure(
         bars,
-        height=style.bars_height(2 * len(rows)),
+        height=style.bars_height(2 * len(splits)),
         x={"title": COUNTED, "tickformat": ".0%", "range": style.share_range(every)},
         y={"autorange": "reversed"},
         barmode="group",
@@ -182,11 +242,28 @@ def symmetry_cost(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     )
 
 
-def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Figure:
+def say_symmetry_cost(rows: Rows) -> str:
+    """What leaving the symmetric set is worth, in points of explained gap."""
+    row, report = max(operators(rows), key=lambda pair: pair[1].split.explained)
+    fitted, symmetric = report.split.explained, report.split.explained_symmetric
+    worth = fitted - symmetric
+    ends = f"{percent(fitted)} against {percent(symmetric)} of the gap explained ({counted(report)})"
+    if abs(worth) < 0.005:
+        return f"For {row.name} symmetry costs next to nothing: {ends}."
+    if worth < 0:
+        return f"The best symmetric operator does better than {row.name}: {ends}."
+    return f"For {row.name}, leaving the symmetric set is worth {points(worth)} of explained gap: {ends}."
+
+
+# -- eigenvalues -----------------------------------------------------------------------------------------
+
+
+def _eigenvalues(report: OperatorReport) -> np.ndarray[Any, Any]:
+    return np.asarray(report.eigenvalues_real) + 1j * np.asarray(report.eigenvalues_imag)
+
+
+def eigenvalues(rows: Rows) -> go.Figure:
     """Eigenvalues of W = I + M in the complex plane with the unit circle, at equal aspect."""
-    real, imaginary = np.asarray(report.eigenvalues_real), np.asarray(report.eigenvalues_imag)
-    if real.size == 0:
-        return style.empty("Eigenvalues were not computed for this operator.")
     angle = np.linspace(0, 2 * np.pi, 181)
     circle = go.Scatter(
         x=np.cos(angle),
@@ -196,27 +273,31 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
         line={"color": style.GUIDE, "width": 1.5, "dash": "dot"},
         hoverinfo="skip",
     )
-    values = real + 1j * imaginary
-    dots = go.Scatter(
-        x=real,
-        y=imaginary,
-        mode="markers",
-        name="eigenvalues of W",
-        marker={"color": colour, "size": 6, "opacity": 0.65},
-        customdata=[f"modulus {number(abs(z))}, angle {np.degrees(np.angle(z)):.0f}°" for z in values],
-        hovertemplate="%{x:.3~g} %{y:+.3~g} i<br>%{customdata}<extra></extra>",
-    )
+    known = [(row, _eigenvalues(report)) for row, report in operators(rows)]
+    dots = [
+        go.Scatter(
+            x=values.real,
+            y=values.imag,
+            mode="markers",
+            name=row.name if row.side else "eigenvalues of W",
+            marker={"color": row.role.colour, "symbol": row.role.symbol, "size": 6, "opacity": 0.65},
+            customdata=[f"modulus {number(abs(z))}, angle {np.degrees(np.angle(z)):.0f}°" for z in values],
+            hovertemplate=f"{row.name}: %{{x:.3~g}} %{{y:+.3~g}} i<br>%{{customdata}}<extra></extra>",
+        )
+        for row, values in known
+    ]
+    every = np.concatenate([values for _, values in known])
     return style.figure(
-        [circle, dots],
-        height=380,
-        x={"title": "real part", "constrain": "domain", "range": _around(real)},
+        [circle, *dots],
+        height=360 + 20 * len(known),
+        x={"title": "real part", "constrain": "domain", "range": _around(every.real)},
         y={
             "title": "imaginary part",
             "scaleanchor": "x",
             "scaleratio": 1,
             "constrain": "domain",
             "constraintoward": "top",
-            "range": _around(imaginary),
+            "range": _around(every.imag),
         },
         legend={"x": 0.5, "xanchor": "center"},
     )
@@ -225,3 +306,103 @@ def eigenvalues(report: OperatorReport, colour: str = style.SYMMETRIC) -> go.Fig
 def _around(values: np.ndarray[Any, Any]) -> list[float]:
     """A range that holds the values and the unit circle."""
     return [min(-1.1, 1.1 * float(values.min())), max(1.1, 1.1 * float(values.max()))]
+
+
+def say_eigenvalues(rows: Rows) -> str:
+    """How many eigenvalues of W grow, and how strongly it turns."""
+    ((_, report),) = operators(rows)
+    values = _eigenvalues(report)
+    sizes = np.abs(values)
+    outside = int((sizes > 1).sum())
+    lie = "lies" if outside == 1 else "lie"
+    text = (
+        f"{count(outside)} of {count(values.size)} eigenvalues of W {lie} outside "
+        f"the unit circle (largest modulus {number(float(sizes.max()))})"
+    )
+    turning = values[np.abs(values.imag) > 1e-9 * sizes.max()]
+    if not turning.size:
+        return f"{text}; all are real: W stretches and does not turn."
+    angle = float(np.degrees(np.abs(np.angle(turning)).max()))
+    return f"{text}; {percent(turning.size / values.size)} are complex, turning by up to {angle:.0f}°."
+
+
+def _outside(row: Row) -> str:
+    if row.operator is None or not row.operator.eigenvalues_real:
+        return ""
+    sizes = np.abs(_eigenvalues(row.operator))
+    outside, top = int((sizes > 1).sum()), float(sizes.max())
+    return f"{count(outside)} of {count(sizes.size)} (largest modulus {number(top)})"
+
+
+FIGURES = (
+    Figure(
+        "energy_split",
+        "Energy of S and A",
+        "Every square matrix is the sum of a symmetric part S, which stretches along fixed axes, and an "
+        "antisymmetric part A, which turns. In the weights their energies add up to that of M. On tokens "
+        "(those of the calibration) they need not: if they cancel each other there, together they hold more "
+        "than M itself, and neither share says what a part is worth.",
+        r"M = S + A, \quad S = \tfrac12 (M + M^\top), \quad A = \tfrac12 (M - M^\top); \qquad "
+        r"\frac{\lVert S \rVert_F^2}{\lVert M \rVert_F^2}, \quad "
+        r"\frac{\lVert XS \rVert_F^2}{\lVert XM \rVert_F^2}",
+        "Horn and Johnson, *Matrix Analysis*, section 4.1",
+        draw=energy_split,
+        say=say_energy_split,
+        select=has(lambda report: math.isfinite(report.split.frobenius.get("antisymmetric", math.nan))),
+        nothing=lacking("This operator is zero: there is no energy to split."),
+        compare=of_each("Antisymmetric share of the energy in the weights", _antisymmetric, NO_MAP),
+        heading="Energy of {}",
+    ),
+    Figure(
+        "symmetry_cost",
+        "What symmetry costs",
+        "Some recoveries are symmetric by construction: a scaling of each channel, or of rotated channels "
+        "as in LinearPatch. The fair question is not what the symmetric part of a free map does, but how "
+        "well the best symmetric map does that is fitted as such. Both are measured on the held-out tokens "
+        "that the fit is for, counted as in it. The difference is what such a constraint gives away on this "
+        "model.",
+        r"\min_{M} \lVert XM - \Delta \rVert_F^2 \quad\text{against}\quad "
+        r"\min_{M = M^\top} \lVert XM - \Delta \rVert_F^2, \qquad \Delta = Y - X",
+        "LinearPatch (arXiv 2505.24680); Ghosted Layers (arXiv 2605.15491); symmetric least squares: "
+        "Higham 1988",
+        draw=symmetry_cost,
+        say=say_symmetry_cost,
+        select=has(
+            lambda report: (
+                math.isfinite(report.split.explained) and math.isfinite(report.split.explained_symmetric)
+            )
+        ),
+        nothing="No recovery of this block has an operator to compare.",
+    ),
+    Figure(
+        "heat_map",
+        "The two parts: S (symmetric) and A (antisymmetric)",
+        "A dot in row i and column j tells how much of channel i is added to channel j; small squares of "
+        "entries are averaged, so that the whole matrix fits. Both parts share one scale. S mirrors itself "
+        "at the diagonal, A with the opposite sign. A dark stripe is a channel that the map reads or writes "
+        "more than others.",
+        r"\hat y_j = x_j + \sum_i x_i\, (S_{ij} + A_{ij}), \qquad S_{ij} = S_{ji}, \quad A_{ij} = -A_{ji}",
+        "The map: Ghosted Layers (arXiv 2605.15491)",
+        draw=heat_map,
+        beside=lambda rows: heat_map(rows, "antisymmetric"),
+        say=say_heat_map,
+        select=has(lambda report: report.symmetric_map and report.antisymmetric_map),
+        nothing=lacking("This operator has no dense map to show."),
+        heading="S and A of {}",
+    ),
+    Figure(
+        "eigenvalues",
+        "Eigenvalues of W in the complex plane",
+        "W = I + M is what happens to the state as a whole. A real eigenvalue stretches or shrinks along an "
+        "axis; a complex pair turns as well. Points on the dotted circle keep their length, those outside "
+        "grow. Doing nothing would be the single point 1, and a symmetric W has only real ones.",
+        r"x W = \lambda x, \qquad \lambda = r\, e^{i\varphi}",
+        "Horn and Johnson, *Matrix Analysis*, section 2.5",
+        draw=eigenvalues,
+        say=say_eigenvalues,
+        select=has(lambda report: report.eigenvalues_real),
+        nothing=lacking("Eigenvalues were not computed for this operator."),
+        compare=of_each("Eigenvalues outside the unit circle", _outside, NO_MAP),
+        heading="Eigenvalues of {}",
+    ),
+)

@@ -7,8 +7,11 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.formats import interval, number, short
-from ghostlab.results.probe import FACTORS, PARTS, Factor, Probe
+from ghostlab.plots.figure import Figure
+from ghostlab.plots.figures.maps import counted, lacking
+from ghostlab.plots.formats import count, interval, number, points, short
+from ghostlab.plots.rows import Rows, recoveries, where
+from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Probe
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
 
@@ -31,83 +34,108 @@ _APART = 1.9
 Point = tuple[float, Metric, str]
 
 
-def strengths(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") -> go.Figure:
-    """A figure of merit against strength, for the whole map and for each part that was measured.
+def _one(rows: Rows) -> tuple[RunResult, RecoveryRun]:
+    ((row, run),) = recoveries(rows)
+    return row.result, run
+
+
+def _of(result: RunResult, run: RecoveryRun) -> list[Probe]:
+    return [probe for probe in result.probes if probe.label == run.label]
+
+
+# -- parts and strengths ---------------------------------------------------------------------------------
+
+
+def strengths(rows: Rows) -> go.Figure:
+    """Perplexity against strength, for the whole map and for each part that was measured.
 
     Two points are known without a probe: strength 0 is plain dropping, and 1 of the whole map the recovery.
     """
-    known = [_known(0.0, result.baseline.pruned, measure, "plain dropping")]
+    result, run = _one(rows)
+    dropped = (0.0, result.baseline.pruned.perplexity, "plain dropping")
     traces = []
     for part, name in PARTS.items():
-        points = [*known, *([_known(1.0, run, measure, "as fitted")] if part == "whole" else [])]
-        points += [
-            (probe.alteration.alpha, getattr(probe, measure), probe.alteration.name)
-            for probe in _of(result, run.label)
+        known = [dropped, *([(1.0, run.perplexity, "as fitted")] if part == "whole" else [])]
+        known += [
+            (probe.alteration.alpha, probe.perplexity, probe.alteration.name)
+            for probe in _of(result, run)
             if probe.alteration.part == part and probe.alteration.rank is None
         ]
-        if len(points) > 1:
-            traces.append(_line(name, sorted(dict.fromkeys(points), key=_place), PART_LOOKS[part]))
-    return _measured(result, traces, measure, {"title": "strength (1 is as fitted)"})
+        if len(known) > 1:
+            known = sorted(dict.fromkeys(known), key=lambda point: point[0])
+            traces.append(_line(name, known, PART_LOOKS[part]))
+    return _measured(result, traces, "perplexity", {"title": "strength (1 is as fitted)"})
 
 
-def ranks(result: RunResult, run: RecoveryRun, measure: Measure = "perplexity") -> go.Figure:
+def say_strengths(rows: Rows) -> str:
+    """What the latest probe did, which alteration did best, and what S alone and A alone do."""
+    result, run = _one(rows)
+    found = _of(result, run)
+    ends = (
+        f"{run.label} as fitted has perplexity {number(run.perplexity.value)}, plain dropping "
+        f"{number(result.baseline.pruned.perplexity.value)}"
+    )
+    if not found:
+        return f"{ends}. Choose what to put into the model instead."
+    best = min(found, key=lambda probe: probe.perplexity.value)
+    if best is not found[-1]:
+        return f"{ends}; {_result(found[-1])}; the best so far: {_result(best)}.{_parts(result, run)}"
+    of = f", the best of {len(found)} probes" if len(found) > 1 else ""
+    return f"{ends}; {_result(best)}{of}.{_parts(result, run)}"
+
+
+def _result(probe: Probe) -> str:
+    return f"{probe.alteration.name} has {number(probe.perplexity.value)}"
+
+
+def _parts(result: RunResult, run: RecoveryRun) -> str:
+    """What S alone and A alone do to the model, once both were measured; else nothing."""
+    known = {probe.alteration: probe.perplexity.value for probe in _of(result, run)}
+    alone = [known.get(Alteration(part="symmetric")), known.get(Alteration(part="antisymmetric"))]
+    values = [value for value in alone if value is not None]
+    if len(values) < 2 or not run.operators:
+        return ""
+    harm = ", both worse than plain dropping" if min(values) > result.baseline.pruned.perplexity.value else ""
+    split = run.operators[0].split
+    cost = points(split.explained - split.explained_symmetric)
+    return (
+        f" S alone has perplexity {number(values[0])} and A alone {number(values[1])}{harm}; the best "
+        f"symmetric map, fitted as such, costs {cost} of explained gap ({counted(run.operators[0])})."
+    )
+
+
+# -- ranks -----------------------------------------------------------------------------------------------
+
+
+def ranks(rows: Rows, measure: Measure = "perplexity") -> go.Figure:
     """A figure of merit against the rank kept, for each factorisation that was measured.
 
     The upper axis gives the parameters saved against the recovery as it was fitted.
     """
-    full = _known(result.model.hidden_size, run, measure, "full rank")
+    result, run = _one(rows)
+    full = (float(result.model.hidden_size), getattr(run, measure), "full rank")
     traces = []
     for factor, name in FACTORS.items():
-        found = [
-            (float(p.alteration.rank or 0), getattr(p, measure), "")
-            for p in result.rank_sweep(run, factor).probes
+        found = result.rank_sweep(run, factor)
+        known = [
+            (float(rank), getattr(probe, measure), "")
+            for rank, probe in zip(found.ranks, found.probes, strict=True)
         ]
-        if found:
-            traces.append(_line(name, [*found, full], _FACTOR_LOOKS[factor]))
-    if not traces:
-        return style.empty("No rank has been measured yet.")
+        if known:
+            traces.append(_line(name, [*known, full], _FACTOR_LOOKS[factor]))
     saved = _apart(_saved(result, run))
-    ticks = {"tickvals": list(saved), "tickangle": 0}
-    made = _measured(
-        result,
-        traces,
-        measure,
-        {"title": "rank kept", "type": "log", "ticktext": [short(rank) for rank in saved], **ticks},
-    )
-    made.add_trace(go.Scatter(x=[min(saved)], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False))
-    upper: dict[str, Any] = {
-        "overlaying": "x",
-        "matches": "x",
-        "side": "top",
-        "type": "log",
-        "showgrid": False,
-    }
-    upper |= {"ticktext": [short(value) for value in saved.values()], "tickfont": {"size": 11}, **ticks}
-    return made.update_layout(
-        xaxis2={**upper, "title": {"text": "parameters saved against the full map"}}, legend={"y": 1.22}
-    )
-
-
-def _of(result: RunResult, label: str) -> list[Probe]:
-    return [probe for probe in result.probes if probe.label == label]
-
-
-def _known(at: float, scores: Any, measure: Measure, name: str) -> Point:
-    return at, getattr(scores, measure), name
-
-
-def _place(point: Point) -> float:
-    return point[0]
+    ticks = {"tickvals": list(saved), "ticktext": [short(rank) for rank in saved], "tickangle": 0}
+    made = _measured(result, traces, measure, {"title": "rank kept", "type": "log", **ticks})
+    made.update_layout(legend={"y": 1.22})
+    texts = [short(value) for value in saved.values()]
+    return style.upper_axis(made, "parameters saved against the full map", list(saved), texts)
 
 
 def _saved(result: RunResult, run: RecoveryRun) -> dict[int, int]:
     """Parameters that each measured rank, and the full one, saves against the recovery as it was fitted."""
-    found = {
-        probe.alteration.rank or 0: probe.parameters_added
-        for factor in FACTORS
-        for probe in result.rank_sweep(run, factor).probes
-    }
-    found[result.model.hidden_size] = run.parameters_added
+    found = {result.model.hidden_size: run.parameters_added}
+    for measured in (result.rank_sweep(run, factor) for factor in FACTORS):
+        found |= {rank: p.parameters_added for rank, p in zip(measured.ranks, measured.probes, strict=True)}
     return {rank: run.parameters_added - found[rank] for rank in sorted(found)}
 
 
@@ -120,29 +148,67 @@ def _apart(saved: dict[int, int]) -> dict[int, int]:
     return {rank: saved[rank] for rank in reversed(kept)}
 
 
-def _line(name: str, points: list[Point], look: tuple[str, str, str]) -> go.Scatter:
+def say_ranks(rows: Rows) -> str:
+    """The lowest measured rank that is not significantly worse than the full one, for each factorisation."""
+    return " ".join(filter(None, (_suggestion(*_one(rows), factor) for factor in FACTORS)))
+
+
+def _suggestion(result: RunResult, run: RecoveryRun, factor: Factor) -> str:
+    found = result.rank_sweep(run, factor)
+    if not found.probes:
+        return ""
+    best = found.suggested
+    name, full = FACTORS[factor], number(run.perplexity.value)
+    if best is None:
+        rank = count(found.ranks[-1])
+        ends = f"perplexity {number(found.probes[-1].perplexity.value)} against {full}"
+        worse = "significantly worse than the full one (paired 95 %)"
+        if len(found.ranks) == 1:
+            return f"By {name}, rank {rank}, the only one measured, is {worse}: {ends}."
+        return f"By {name}, every measured rank is {worse}: rank {rank} has {ends}."
+    saved = run.parameters_added - best.parameters_added
+    rank, value = count(best.alteration.rank or 0), number(best.perplexity.value)
+    cheaper = f" and {count(saved)} fewer parameters" if saved > 0 else ""
+    return (
+        f"By {name}, rank {rank} is the lowest measured one that is not significantly worse than the full "
+        f"rank: perplexity {value} against {full}{cheaper}."
+    )
+
+
+def rank_expected(result: RunResult, run: RecoveryRun, rank: int, factor: Factor) -> str:
+    """What a rank did to the model, or what the ranks measured on both sides of it let one expect."""
+    found = result.rank_sweep(run, factor)
+    expected = found.forecast(rank)
+    if expected is None:
+        return ""
+    perplexity, kl = map(number, expected)
+    if rank >= result.model.hidden_size:
+        return f"As fitted, perplexity is {perplexity} and KL {kl}."
+    if rank in found.ranks:
+        return f"Measured: perplexity {perplexity}, KL {kl}."
+    return f"Between the ranks measured beside it: perplexity about {perplexity}, KL about {kl}."
+
+
+# -- what both share -------------------------------------------------------------------------------------
+
+
+def _line(name: str, known: list[Point], look: tuple[str, str, str]) -> go.Scatter:
     colour, symbol, dash = look
-    metrics = [metric for _, metric, _ in points]
+    metrics = [metric for _, metric, _ in known]
     return go.Scatter(
-        x=[at for at, _, _ in points],
+        x=[at for at, _, _ in known],
         y=[metric.value for metric in metrics],
         name=name,
         mode="lines+markers",
         marker={"symbol": symbol, "size": 8},
         line={"color": colour, "dash": dash, "width": 2},
-        error_y={
-            "array": [metric.high - metric.value for metric in metrics],
-            "arrayminus": [metric.value - metric.low for metric in metrics],
-            "thickness": 1.2,
-            "width": 3,
-        },
-        customdata=[f"{interval(metric)} {note and f'({note})'}" for _, metric, note in points],
+        error_y=style.error_bar(metrics, thickness=1.2, width=3),
+        customdata=[f"{interval(metric)} {note and f'({note})'}" for _, metric, note in known],
         hovertemplate=f"{name}, %{{x:~g}}: %{{customdata}}<extra></extra>",
     )
 
 
 def _measured(result: RunResult, traces: list[go.Scatter], measure: Measure, x: dict[str, Any]) -> go.Figure:
-    original: Metric = getattr(result.baseline.original, measure)
     heights = [value for trace in traces for value in trace.y]
     made = style.figure(
         traces,
@@ -152,5 +218,47 @@ def _measured(result: RunResult, traces: list[go.Scatter], measure: Measure, x: 
         showlegend=True,
     )
     if measure == "perplexity":
-        style.guide(made, "y", original.value, f"original, {number(original.value)}")
+        original = result.baseline.original.perplexity.value
+        style.guide(made, "y", original, f"original, {number(original)}")
     return made
+
+
+FIGURES = (
+    Figure(
+        "strengths",
+        "Put a part of it into the model",
+        "The theory made audible: instead of looking at a part of the map, put only that part into the "
+        "model, weaker or stronger, and see what perplexity it has and what it writes. At strength 0 the "
+        "layers are plainly dropped; at 1 stands the map as fitted. A minimum beside 1 would mean that the "
+        "fit over- or underdoes it.",
+        r"W = I + \alpha M', \qquad M' \in \{M,\ S,\ A\} \text{ or a rank of it}",
+        "The map: Ghosted Layers (arXiv 2605.15491); parts and strengths: Ghostlab",
+        draw=strengths,
+        say=say_strengths,
+        select=where(lambda row: row.operator is not None),
+        nothing=lacking("No recovery of this run has a map to alter."),
+        heading="Parts and strengths of {}",
+    ),
+    Figure(
+        "ranks",
+        "Take a rank",
+        "What a rank explains of the state is a forecast; what it does to the model must be measured. Here "
+        "the factors stand in the model, and each dot is its perplexity, or its KL divergence from the "
+        "original, on held-out text. The suggested rank is the smallest whose difference from the full one "
+        "could be chance.",
+        r"\hat y = x + (xU)V, \quad U \in \mathbb R^{C \times r},\ V \in \mathbb R^{r \times C}; \qquad "
+        r"\mathrm{KL} = \sum_w p(w) \log \frac{p(w)}{q(w)}",
+        "Low rank: Hu et al. (arXiv 2106.09685); divergence: Kullback and Leibler 1951",
+        draw=ranks,
+        beside=lambda rows: ranks(rows, "kl"),
+        say=say_ranks,
+        select=where(
+            lambda row: (
+                row.run is not None
+                and any(row.result.rank_sweep(row.run, factor).probes for factor in FACTORS)
+            )
+        ),
+        nothing="No rank has been measured yet. Press *Measure several ranks* to put some into the model.",
+        heading="Ranks of {}, measured",
+    ),
+)

@@ -9,6 +9,9 @@ import plotly.graph_objects as go
 from ghostlab.cut import parse_cut
 from ghostlab.errors import CutError
 from ghostlab.plots import style
+from ghostlab.plots.figure import Figure
+from ghostlab.plots.formats import number
+from ghostlab.plots.rows import Rows, where
 from ghostlab.results.records import SelectionInfo
 
 
@@ -24,36 +27,39 @@ def _inside(label: str, cut: str) -> bool:
         return label == cut
 
 
-def ranked(selection: SelectionInfo) -> list[tuple[str, float]]:
+def by_score(selection: SelectionInfo) -> list[tuple[str, float]]:
     """Candidates with a score, the one that would be dropped first coming first."""
-    rows = zip(selection.labels, selection.scores, strict=True)
-    known = [row for row in rows if math.isfinite(row[1])]
-    return sorted(known, key=lambda row: row[1])
+    scored = zip(selection.labels, selection.scores, strict=True)
+    return sorted((pair for pair in scored if math.isfinite(pair[1])), key=lambda pair: pair[1])
 
 
 def _short(label: str) -> str:
     """``7`` for the single block ``7:8``."""
     start, _, stop = label.partition(":")
-    single = start.isdigit() and stop.isdigit() and int(stop) == int(start) + 1
+    single = start.isdecimal() and stop.isdecimal() and int(stop) == int(start) + 1
     return start if single else label
 
 
-def scores(selection: SelectionInfo | None) -> go.Figure:
+def _selection(rows: Rows) -> SelectionInfo:
+    selection = rows[0].result.selection
+    assert selection is not None
+    return selection
+
+
+def scores(rows: Rows) -> go.Figure:
     """The criterion's score of every candidate, the chosen ones marked; ``customdata`` is the block."""
-    if selection is None:
-        return style.empty("The blocks were named by hand: no criterion was asked.")
-    if not style.finite(selection.scores):
-        return style.empty(f"{selection.criterion} gave no scores.")
-    marks, labels = chosen(selection), [_short(label) for label in selection.labels]
+    selection = _selection(rows)
+    labels = [_short(label) for label in selection.labels]
+    candidates = list(zip(labels, selection.scores, selection.labels, chosen(selection), strict=True))
     groups = (
         ("chosen", True, style.PRUNED.colour, "diamond", 11),
         ("kept", False, style.SYMMETRIC, "circle", 7),
     )
     dots = [
         go.Scatter(
-            x=[label for label, mark in zip(labels, marks, strict=True) if mark is wanted],
-            y=[score for score, mark in zip(selection.scores, marks, strict=True) if mark is wanted],
-            customdata=[label for label, mark in zip(selection.labels, marks, strict=True) if mark is wanted],
+            x=[short for short, _, _, mark in candidates if mark is wanted],
+            y=[score for _, score, _, mark in candidates if mark is wanted],
+            customdata=[label for _, _, label, mark in candidates if mark is wanted],
             name=name,
             mode="markers",
             marker={"color": colour, "symbol": symbol, "size": size},
@@ -78,9 +84,36 @@ def scores(selection: SelectionInfo | None) -> go.Figure:
             "categoryorder": "array",
             "categoryarray": labels,
         },
-        y={
-            "title": f"{selection.criterion} score",
-            **style.wide_axis(selection.scores),
-        },
+        y={"title": f"{selection.criterion} score", **style.wide_axis(selection.scores)},
         showlegend=True,
     )
+
+
+def say_scores(rows: Rows) -> str:
+    """What the criterion chose and how clear the choice was."""
+    info = _selection(rows)
+    marks = dict(zip(info.labels, chosen(info), strict=True))
+    ours = [score for label, score in by_score(info) if marks[label]]
+    others = [score for label, score in by_score(info) if not marks[label]]
+    text = f"{info.criterion} drops {info.chosen}"
+    if not (ours and others):
+        return f"{text}."
+    return f"{text} with a score of {number(ours[-1])}; the next candidate has {number(others[0])}."
+
+
+FIGURES = (
+    Figure(
+        "scores",
+        "How the blocks were chosen",
+        "A criterion gives each layer, or each block of layers, a score that guesses how little it would be "
+        "missed, without trying every cut. ShortGPT's, for one, asks how much a layer turns the states "
+        "that pass through: one that hardly turns them should be safe to drop. The sidebar explains the "
+        "criterion that is chosen, and all others.",
+        r"\text{for example}\quad \mathrm{BI}_\ell = 1 - \overline{\cos(x_{\ell}, x_{\ell+1})}",
+        "ShortGPT (arXiv 2403.03853); Gromov et al. (arXiv 2403.17887)",
+        draw=scores,
+        say=say_scores,
+        select=where(lambda row: bool(row.result.selection and style.finite(row.result.selection.scores))),
+        nothing="The blocks were named by hand, or the criterion gave no scores.",
+    ),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.figures.maps import COUNTED, reports
-from ghostlab.plots.formats import count, percent, short
-from ghostlab.plots.style import Role
+from ghostlab.plots.figure import Figure, of_each
+from ghostlab.plots.figures.maps import COUNTED, NO_MAP, counted, has
+from ghostlab.plots.formats import count, number, percent, points, short
+from ghostlab.plots.rows import Row, Rows, operators
 from ghostlab.results.operator import OperatorReport, RankCurve
-from ghostlab.results.records import RecoveryRun
+from ghostlab.results.probe import FACTORS, Factor
 
-_NOTHING = "No recovery of this block has a fitted map."
 _FLOOR = 1e-6
 """Singular values below this share of the greatest are rounding and would only stretch the axis."""
 _ZERO_AT = 0.25
@@ -25,51 +26,73 @@ _DOTTED = {"dash": "dot", "width": 1.2}
 _REDUCED = "reduced rank (best on the data)"
 _FEW = 3
 """With more recoveries than that, curves on the calibration tokens wait for a click on their legend entry."""
+_NEAR = 0.05
+"""A rank is good enough if it falls short of the best one by this share of what that explains."""
 
 
-def singular_values(
-    runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None
-) -> go.Figure:
+def rank_parameters(rank: int, channels: int, *, bias: bool = False) -> int:
+    """Numbers that a map of ``rank`` stores: 2Cr as factors or C² where that is less, and C for a bias."""
+    return min(2 * channels * rank, channels**2) + channels * bias
+
+
+def _best(rows: Rows) -> tuple[Row, OperatorReport]:
+    """The map that explains most on held-out text."""
+
+    def explained(pair: tuple[Row, OperatorReport]) -> float:
+        return pair[1].split.explained if math.isfinite(pair[1].split.explained) else -math.inf
+
+    return max(operators(rows), key=explained)
+
+
+# -- singular values -------------------------------------------------------------------------------------
+
+
+def singular_values(rows: Rows) -> go.Figure:
     """Singular values of each recovery's M, greatest first."""
-    known = reports(runs, block, looks)
-    rows = [(role, r.singular_values) for role, r in known if style.finite(r.singular_values)]
-    if not rows:
-        return style.empty(_NOTHING)
-    top = max(max(values) for _, values in rows)
-    kept = [(role, [v if v > _FLOOR * top else None for v in values]) for role, values in rows]
-    traces = [_by_index(role, values) for role, values in kept]
-    shown = [value for _, values in kept for value in values]
+    known = [(row, report.singular_values) for row, report in operators(rows)]
+    top = max(max(style.finite(values)) for _, values in known)
+    kept = [(row, [v if v > _FLOOR * top else None for v in values]) for row, values in known]
     return style.figure(
-        traces,
-        height=style.lines_height(len(rows)),
+        [_by_index(row, values, "no. %{x}: %{y:.3~g}") for row, values in kept],
+        height=style.lines_height(len(kept)),
         x={"title": "direction, greatest first"},
-        y={"title": "singular value", **style.log_ticks(shown)},
+        y={"title": "singular value", **style.log_ticks(value for _, values in kept for value in values)},
         showlegend=True,
     )
 
 
-def _by_index(role: Role, values: Sequence[float | None]) -> go.Scatter:
+def _by_index(row: Row, values: Sequence[float | None], hover: str) -> go.Scatter:
     return go.Scatter(
         x=np.arange(1, len(values) + 1),
         y=values,
-        name=role.name,
+        name=row.name,
         mode="lines",
-        line=style.line(role),
-        hovertemplate=f"{role.name}, no. %{{x}}: %{{y:.3~g}}<extra></extra>",
+        line=style.line(row.role),
+        hovertemplate=f"{row.name}, {hover}<extra></extra>",
     )
 
 
-def cumulative_energy(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
+def _greatest(row: Row) -> str:
+    """The greatest singular value, and how far it is above the median one."""
+    values = style.finite(row.operator.singular_values) if row.operator else []
+    if not values:
+        return ""
+    middle = float(np.median(values))
+    if middle <= _FLOOR * values[0]:
+        return f"{number(values[0])} (more than half are zero)"
+    return f"{number(values[0])} ({number(values[0] / middle)} times the median one)"
+
+
+def say_singular_values(rows: Rows) -> str:
+    """How fast the singular values fall."""
+    row, _ = _best(rows)
+    return f"The greatest singular value of {row.name} is {_greatest(row)}."
+
+
+def cumulative_energy(rows: Rows) -> go.Figure:
     """Share of ||M||_F^2 in the leading directions, against how many they are."""
-    rows = [(role, r.cumulative_energy) for role, r in reports(runs, block) if r.cumulative_energy]
-    if not rows:
-        return style.empty(_NOTHING)
-    traces = []
-    for role, energy in rows:
-        trace = _by_index(role, energy)
-        traces.append(trace.update(hovertemplate=f"{role.name}, first %{{x}}: %{{y:.1%}}<extra></extra>"))
     made = style.figure(
-        traces,
+        [_by_index(row, report.cumulative_energy, "first %{x}: %{y:.1%}") for row, report in operators(rows)],
         height=style.lines_height(len(rows)),
         x={"title": "leading singular directions"},
         y={"title": "share of the energy of M", "tickformat": ".0%", "range": [0, 1.03]},
@@ -79,38 +102,44 @@ def cumulative_energy(runs: Sequence[RecoveryRun], block: int = 0) -> go.Figure:
     return made
 
 
-def rank_parameters(rank: int, channels: int, *, bias: bool = False) -> int:
-    """Numbers that a map of ``rank`` stores: 2Cr as factors or C² where that is less, and C for a bias."""
-    return min(2 * channels * rank, channels**2) + channels * bias
+def say_cumulative_energy(rows: Rows) -> str:
+    """How many directions hold half, and how many hold 90 % of the energy."""
+    row, report = _best(rows)
+    total = len(report.cumulative_energy)
+    half, most = (int(np.searchsorted(report.cumulative_energy, share)) + 1 for share in (0.5, 0.9))
+    return (
+        f"{count(half)} of {count(total)} directions {'holds' if half == 1 else 'hold'} half of the energy "
+        f"of {row.name}, {count(min(most, total))} hold 90 %."
+    )
 
 
-def rank_curve(runs: Sequence[RecoveryRun], block: int = 0, looks: Sequence[Role] | None = None) -> go.Figure:
+# -- rank ------------------------------------------------------------------------------------------------
+
+
+def rank_curve(rows: Rows) -> go.Figure:
     """Explained share of the gap against the rank kept: truncated SVD and, where known, reduced rank.
 
     Held-out; thin and dotted on the calibration tokens. The upper axis gives the parameters that a rank adds.
     """
-    rows = [(role, report) for role, report in reports(runs, block, looks) if report.truncated_svd.ranks]
-    if not rows:
-        return style.empty(_NOTHING)
-    traces = [trace for role, report in rows for trace in _curves(role, report)]
+    known = operators(rows)
+    traces = [trace for row, report in known for trace in _curves(row, report)]
     keys = [key for kind in (_REDUCED, _FITTED) for key in _key(kind, traces)]
-    hidden = "legendonly" if len(rows) > _FEW else True
+    hidden = "legendonly" if len(known) > _FEW else True
     for trace in (*traces, *keys):
         trace.update(visible=hidden if trace.legendgroup == _FITTED else True)
-    ranks, channels = rows[0][1].truncated_svd.ranks, _channels(rows[0][1])
+    ranks, channels = known[0][1].truncated_svd.ranks, _channels(known[0][1])
     ticks = _ticks(ranks)
     places = [_place(rank) for rank in ticks]
     made = style.figure(
-        [*traces, *keys, go.Scatter(x=[1], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False)],
-        height=style.lines_height(len(rows) + 2) + 100,
+        [*traces, *keys],
+        height=style.lines_height(len(known) + 2) + 100,
         x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]},
-        y={"title": COUNTED, "tickformat": ".0%", "range": _explained_range(rows)},
+        y={"title": COUNTED, "tickformat": ".0%", "range": _explained_range(known)},
         showlegend=True,
         legend={"y": 1.24},
     )
     added = [short(rank_parameters(rank, channels)) for rank in ticks]
-    made.update_layout(xaxis2=_upper_axis(places, added))
-    return made
+    return style.upper_axis(made, "parameters added (2Cr, at most C²)", places, added)
 
 
 def _key(kind: str, traces: list[go.Scatter]) -> list[go.Scatter]:
@@ -123,21 +152,6 @@ def _ticks(ranks: Sequence[int]) -> list[int]:
     return every if len(every) <= 6 else [rank for rank in every if rank == 0 or rank.bit_length() % 4 == 1]
 
 
-def _upper_axis(places: list[float], added: list[str]) -> dict[str, object]:
-    return {
-        "overlaying": "x",
-        "matches": "x",
-        "side": "top",
-        "type": "log",
-        "tickvals": places,
-        "ticktext": added,
-        "title": {"text": "parameters added (2Cr, at most C²)"},
-        "showgrid": False,
-        "tickangle": 0,
-        "tickfont": {"size": 11},
-    }
-
-
 def _place(rank: int) -> float:
     return rank if rank > 0 else _ZERO_AT
 
@@ -147,51 +161,173 @@ def _channels(report: OperatorReport) -> int:
     return max(len(report.singular_values), report.truncated_svd.ranks[-1])
 
 
-def _curves(role: Role, report: OperatorReport) -> list[go.Scatter]:
+def _curves(row: Row, report: OperatorReport) -> list[go.Scatter]:
     """Truncated SVD and reduced rank held out, and truncated SVD on the tokens that it was fitted on."""
     curve, best = report.truncated_svd, report.reduced_rank
-    full = {"dash": role.dash, "width": 2}
-    drawn = [(curve, curve.explained, role.name, full), (curve, curve.explained_train, _FITTED, _DOTTED)]
+    full = {"dash": row.role.dash, "width": 2}
+    drawn = [(curve, curve.explained, row.name, full), (curve, curve.explained_train, _FITTED, _DOTTED)]
     if best is not None:
         drawn.append((best, best.explained, _REDUCED, {"dash": "2px,2px", "width": 2}))
-    return [_curve(role, *one, channels=_channels(report)) for one in drawn if one[1]]
+    return [_curve(row, *one, channels=_channels(report)) for one in drawn if one[1]]
 
 
 def _curve(
-    role: Role, curve: RankCurve, values: list[float], kind: str, line: dict[str, Any], *, channels: int
+    row: Row, curve: RankCurve, values: list[float], kind: str, line: dict[str, Any], *, channels: int
 ) -> go.Scatter:
     """One curve; ``kind`` is the recovery's name for the main one, else the legend entry it falls under."""
-    main = kind == role.name
+    main, symbol = kind == row.name, row.role.symbol
     what = "truncated SVD, held-out" if main else kind
-    return go.Scatter(
-        x=[_place(rank) for rank in curve.ranks],
-        y=values,
-        name=role.name,
-        legendgroup=kind,
-        showlegend=main,
-        mode="lines" if kind == _FITTED else "lines+markers",
-        marker={"symbol": role.symbol if main else f"{role.symbol}-open", "size": 7, "maxdisplayed": 16},
-        line={"color": role.colour, **line},
-        customdata=_notes(curve, values, channels),
-        hovertemplate=f"{role.name}, {what}: %{{customdata}}<extra></extra>",
-    )
-
-
-def _notes(curve: RankCurve, values: list[float], channels: int) -> list[str]:
-    return [
+    notes = [
         f"rank {rank:,} explains {percent(value)}<br>{count(rank_parameters(rank, channels))} parameters"
         for rank, value in zip(curve.ranks, values, strict=True)
     ]
+    return go.Scatter(
+        x=[_place(rank) for rank in curve.ranks],
+        y=values,
+        name=row.name,
+        legendgroup=kind,
+        showlegend=main,
+        mode="lines" if kind == _FITTED else "lines+markers",
+        marker={"symbol": symbol if main else f"{symbol}-open", "size": 7, "maxdisplayed": 16},
+        line={"color": row.role.colour, **line},
+        customdata=notes,
+        hovertemplate=f"{row.name}, {what}: %{{customdata}}<extra></extra>",
+    )
 
 
-def _explained_range(rows: list[tuple[Role, OperatorReport]]) -> list[float]:
+def _explained_range(known: list[tuple[Row, OperatorReport]]) -> list[float]:
     """From 0 (or the lowest point, but not below -1: some ranks overshoot by far) to the highest point."""
-    values = style.finite(value for _, report in rows for value in _heights(report)) or [0.0]
+    curves = [(report.truncated_svd, report.reduced_rank) for _, report in known]
+    heights = [
+        value
+        for plain, best in curves
+        for value in (*plain.explained, *plain.explained_train, *(best.explained if best else ()))
+    ]
+    values = style.finite(heights)
     low, high = max(min(0.0, *values), -1.0), max(values)
     pad = 0.05 * ((high - low) or 1.0)
     return [low - pad, high + pad]
 
 
-def _heights(report: OperatorReport) -> list[float]:
-    curve, best = report.truncated_svd, report.reduced_rank
-    return [*curve.explained, *curve.explained_train, *(best.explained if best else [])]
+def _enough(curve: RankCurve) -> tuple[int, int]:
+    """Places of the best rank, and of the lowest one that keeps 95 % of what it explains."""
+    reached = np.asarray(curve.explained, dtype=float)
+    best = int(np.nanargmax(reached))
+    return best, int(np.argmax(reached >= reached[best] - _NEAR * abs(reached[best])))
+
+
+def say_rank_curve(rows: Rows) -> str:
+    """The lowest rank that is good enough and what it costs; which way to take a rank is better."""
+    row, report = max(operators(rows), key=lambda pair: max(style.finite(pair[1].truncated_svd.explained)))
+    curve = report.truncated_svd
+    reached, ranks = curve.explained, [count(rank) for rank in curve.ranks]
+    best, enough = _enough(curve)
+    if not reached[best] > 0:
+        return f"No rank of {row.name} explains any of the gap on held-out text."
+    added = rank_parameters(curve.ranks[enough], _channels(report), bias=report.bias_norm > 0)
+    text = (
+        f"Rank {ranks[enough]} of {row.name} ({count(added)} parameters) explains {percent(reached[enough])} "
+        f"of the gap ({counted(report)})"
+    )
+    full = f"the full rank, {ranks[-1]}, explains {percent(reached[-1])}"
+    if reached[best] - reached[-1] > 0.005:
+        full += f", less than rank {ranks[best]} with {percent(reached[best])}"
+    if enough == len(reached) - 1:
+        full = "every lower rank loses more than a twentieth of that"
+    return f"{text}; {full}.{_factorisation(row.name, report)}"
+
+
+def _factorisation(name: str, report: OperatorReport) -> str:
+    """Which of the two ways to take a rank does better on held-out text, where they differ most."""
+    plain, best = report.truncated_svd, report.reduced_rank
+    if best is None or best.ranks != plain.ranks:
+        return ""
+    lead = np.subtract(best.explained, plain.explained)
+    if not np.isfinite(lead).any():
+        return ""
+    at = int(np.nanargmax(np.abs(lead)))
+    if abs(lead[at]) < 0.005:
+        return f" Reduced rank and truncated SVD of {name} do equally well at every rank."
+    ahead, behind = ("Reduced rank", "truncated SVD") if lead[at] > 0 else ("Truncated SVD", "reduced rank")
+    high, low = sorted((best.explained[at], plain.explained[at]), reverse=True)
+    return (
+        f" {ahead} does better than {behind} of {name} by up to {points(high - low)}: "
+        f"{percent(high)} against {percent(low)} at rank {count(plain.ranks[at])}."
+    )
+
+
+def _lowest(row: Row) -> str:
+    """The lowest rank that is good enough, for a comparison."""
+    if row.operator is None or not style.finite(row.operator.truncated_svd.explained):
+        return ""
+    curve = row.operator.truncated_svd
+    _, at = _enough(curve)
+    share = percent(curve.explained[at])
+    return f"{count(curve.ranks[at])} of {count(curve.ranks[-1])} ({share} of the gap explained)"
+
+
+def rank_at(report: OperatorReport, rank: int, factor: Factor) -> str:
+    """What a rank explains and costs, from the curve; between two of its points, by interpolation."""
+    curve = report.reduced_rank if factor == "reduced_rank" else report.truncated_svd
+    if curve is None or len(curve.ranks) < 2:
+        return "The error of lower ranks was not recorded."
+    top = curve.ranks[-1]
+    rank = min(rank, top)
+    added, whole = (rank_parameters(r, top, bias=report.bias_norm > 0) for r in (rank, top))
+    about = "" if rank in curve.ranks else "about "
+    share = percent(float(np.interp(rank, curve.ranks, curve.explained)))
+    fewer = (
+        f"{count(whole - added)} fewer than the full rank" if added < whole else "as many as the full rank"
+    )
+    return (
+        f"Rank {count(rank)} by {FACTORS[factor]} explains {about}{share} of the gap (full rank "
+        f"{percent(curve.explained[-1])}; {counted(report)}) with {count(added)} parameters, {fewer}."
+    )
+
+
+_NONE = "No recovery of this block has a fitted map."
+FIGURES = (
+    Figure(
+        "singular_values",
+        "Singular values",
+        "A matrix is a sum of simple pieces: each reads one direction, writes another, and has a strength, "
+        "its singular value. If they fall fast, a few pieces are almost the whole map, and it can be stored "
+        "as two thin matrices. The curve stays high where every direction matters.",
+        r"M = \sum_k \sigma_k\, u_k v_k^\top, \qquad \sigma_1 \ge \sigma_2 \ge \dots",
+        "Eckart and Young 1936, *The approximation of one matrix by another of lower rank*",
+        draw=singular_values,
+        say=say_singular_values,
+        select=has(lambda report: style.finite(report.singular_values)),
+        nothing=_NONE,
+        compare=of_each("Greatest singular value", _greatest, NO_MAP),
+    ),
+    Figure(
+        "cumulative_energy",
+        "Energy in the leading directions",
+        "The part of the map's squared size that its strongest r directions hold. It says how well a rank "
+        "would copy the *matrix*; how well it restores the *states* is another question, which the next "
+        "figure answers.",
+        r"E(r) = \sum_{k \le r} \sigma_k^2 \Big/ \sum_k \sigma_k^2",
+        "Eckart and Young 1936",
+        draw=cumulative_energy,
+        say=say_cumulative_energy,
+        select=has(lambda report: style.finite(report.cumulative_energy)),
+        nothing=_NONE,
+    ),
+    Figure(
+        "rank_curve",
+        "What a lower rank explains",
+        "A map of rank r needs 2Cr numbers instead of C². Truncated SVD keeps the r directions that are "
+        "largest in the matrix; reduced rank keeps those that matter most for the states at hand, and so "
+        "needs fewer. Both are measured on held-out tokens, counted as in the fit, from sums of products and "
+        "without running the model.",
+        r"\min_{\operatorname{rank} M_r \le r} \lVert X (M_r - M) \rVert_F^2 \quad\text{or}\quad "
+        r"\min_{\operatorname{rank} M_r \le r} \lVert M_r - M \rVert_F^2",
+        "Reduced rank regression: Izenman 1975; low-rank adapters in place of layers: SHIFT-LLM",
+        draw=rank_curve,
+        say=say_rank_curve,
+        select=has(lambda report: style.finite(report.truncated_svd.explained)),
+        nothing=_NONE,
+        compare=of_each("Lowest rank within a twentieth of the best", _lowest, NO_MAP),
+    ),
+)

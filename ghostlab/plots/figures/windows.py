@@ -3,55 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.figures.likelihood import variants
-from ghostlab.plots.formats import number
+from ghostlab.plots.figure import Figure
+from ghostlab.plots.figures.likelihood import not_significant
+from ghostlab.plots.formats import interval, number, plural
+from ghostlab.plots.rows import Row, Rows, ranked, where
 from ghostlab.plots.style import Role
-from ghostlab.results.records import Metric, RecoveryRun, Scores
-from ghostlab.results.run import RunResult
+from ghostlab.results.records import Metric
 from ghostlab.results.statistics import difference
 
-Reference = Literal["original", "pruned"]
+_MOST = 700.0
+"""Nats beyond which the exponential is no longer finite."""
 
 
-def window_distribution(result: RunResult) -> go.Figure:
+def window_distribution(rows: Rows) -> go.Figure:
     """Perplexity of every held-out window, per variant."""
-    rows = [(role, np.exp(np.minimum(scores.window_nll, 700.0))) for role, scores in variants(result)]
-    rows = [(role, values) for role, values in rows if values.size]
-    if not rows:
-        return style.empty("Likelihood by window was not recorded.")
+    values = [np.exp(np.minimum(row.scores.window_nll, _MOST)) for row in rows]
     return style.figure(
-        [_box(role, values, "perplexity %{x:.4~g}") for role, values in rows],
+        [_box(row.role, each, "perplexity %{x:.4~g}") for row, each in zip(rows, values, strict=True)],
         height=style.bars_height(len(rows)) + 30,
-        x={"title": "perplexity of one window", **style.log_ticks(np.concatenate([v for _, v in rows]))},
+        x={"title": "perplexity of one window", **style.log_ticks(np.concatenate(values))},
         y={"autorange": "reversed"},
         showlegend=False,
     )
 
 
-def window_differences(result: RunResult, reference: Reference = "pruned") -> go.Figure:
-    """Each held-out window's likelihood against the same window of the reference; below 0 is better.
+def say_window_distribution(rows: Rows) -> str:
+    """How far windows lie apart for the original, and on which dropping hurts most."""
+    ends = rows[0].result.baseline
+    original, pruned = np.asarray(ends.original.window_nll), np.asarray(ends.pruned.window_nll)
+    if original.size < 2:
+        return "A single window does not show how texts differ."
+    easy, hard = float(np.exp(original.min())), float(np.exp(original.max()))
+    costs = np.exp(np.minimum(pruned - original, _MOST))
+    return (
+        f"The original's perplexity goes from {number(easy)} on the easiest window to {number(hard)} on the "
+        f"hardest; dropping multiplies it by {number(float(costs.min()))} to {number(float(costs.max()))}, "
+        f"most on window {int(costs.argmax()) + 1}."
+    )
 
-    The diamond is the mean with its 95 % interval, paired over windows.
-    """
-    rows = [
-        (role, paired_differences(result, scores, reference))
-        for role, scores in variants(result)
-        if role.name != reference
-    ]
-    rows = [(role, shifts) for role, shifts in rows if shifts.size]
-    if not rows:
-        return style.empty("Likelihood by window was not recorded.")
-    return shifts_figure(rows, f"nats per token, difference to {reference}", reference)
+
+def against_pruned(row: Row) -> np.ndarray[Any, Any]:
+    """Nats per token of each window minus those of the pruned model; empty if they cannot be paired."""
+    own, pruned = row.scores.window_nll, row.result.baseline.pruned.window_nll
+    return np.subtract(own, pruned) if len(own) == len(pruned) else np.empty(0)
+
+
+def window_differences(rows: Rows) -> go.Figure:
+    """Each window's likelihood against the same window of the pruned model; below 0 is better."""
+    shifts = [(row.role, against_pruned(row)) for row in rows]
+    return shifts_figure(shifts, "nats per token, difference to pruned", "pruned")
 
 
 def shifts_figure(rows: Sequence[tuple[Role, np.ndarray[Any, Any]]], title: str, zero: str) -> go.Figure:
-    """One row per role: differences by window, their mean and its interval; ``zero`` names the line at 0."""
+    """One row per role: differences by window, and a diamond for their mean with its paired 95 % interval.
+
+    ``zero`` names the line at 0.
+    """
     means = [(role, difference(shifts, np.zeros_like(shifts))) for role, shifts in rows]
     boxes = [_box(role, shifts, "%{x:+.3~g} nats") for role, shifts in rows]
     made = style.figure(
@@ -84,31 +97,77 @@ def _box(role: Role, values: np.ndarray[Any, Any], hover: str) -> go.Box:
 
 
 def _mean(role: Role, mean: Metric) -> go.Scatter:
-    """The mean as a diamond with its interval, in the ink of the text so that it stands out from the dots."""
-    low, high = number(mean.low), number(mean.high)
+    """In the ink of the text, so that it stands out from the dots."""
     return go.Scatter(
         x=[mean.value],
         y=[role.name],
         name=f"mean of {role.name}",
         mode="markers",
         marker={"color": style.INK, "symbol": "diamond", "size": 11, "line": {"color": "white", "width": 1}},
-        error_x={
-            "array": [mean.high - mean.value],
-            "arrayminus": [mean.value - mean.low],
-            "color": style.INK,
-            "thickness": 2.5,
-            "width": 7,
-        },
-        hovertemplate=f"{role.name}, mean: {number(mean.value)} ({low} to {high}) nats<extra></extra>",
+        error_x=style.error_bar([mean], color=style.INK, thickness=2.5, width=7),
+        hovertemplate=f"{role.name}, mean: {interval(mean)} nats<extra></extra>",
     )
 
 
-def paired_differences(
-    result: RunResult, scores: Scores | RecoveryRun, reference: Reference
-) -> np.ndarray[Any, Any]:
-    """NLL of each window minus the reference's, in nats per token; empty when they cannot be paired."""
-    base = getattr(result.baseline, reference).window_nll
-    if len(base) != len(scores.window_nll):
-        return np.empty(0)
-    shifts: np.ndarray[Any, Any] = np.subtract(scores.window_nll, base)
-    return shifts
+def say_window_differences(rows: Rows) -> str:
+    """On how many windows the best recovery beats the pruned model, and whether it beats the runner-up."""
+    known = ranked(rows)
+    if not known:
+        return "No recovery was measured window by window."
+    row, best = known[0]
+    shifts = against_pruned(row)
+    mean = difference(shifts, np.zeros_like(shifts))
+    side = "fewer" if mean.value < 0 else "more"
+    low, high = sorted((abs(mean.low), abs(mean.high)))
+    ends = "" if mean.low < 0 < mean.high else f" (95 % interval {number(low)} to {number(high)})"
+    text = (
+        f"{row.name} needs {number(abs(mean.value))} nats per token {side} than the pruned model on average"
+        f"{ends} and is better on {int((shifts < 0).sum())} of {plural(len(shifts), 'window')}"
+    )
+    if len(known) < 2:
+        return f"{text}."
+    other, second = known[1]
+    lead = np.subtract(second.window_nll, best.window_nll)
+    chance = not_significant(best, second)
+    sure = "" if chance is None else f" ({'not ' * chance}significant, paired 95 %)"
+    return (
+        f"{text}; it beats {other.name} on {int((lead > 0).sum())}, by {number(abs(float(lead.mean())))} "
+        f"nats on average{sure}."
+    )
+
+
+def _paired(rows: Rows) -> Rows:
+    known = [row for row in rows if row.variant != "pruned" and against_pruned(row).size]
+    return known if any(row.run for row in known) else []
+
+
+FIGURES = (
+    Figure(
+        "window_differences",
+        "Against the pruned model, window by window",
+        "Some windows of text are hard for every model, so two models are best compared on the same window. "
+        "Each dot is one window: left of zero, the recovery is better there. What makes a window hard "
+        "cancels in the difference, so the interval of the mean is narrow enough to tell a real gain from "
+        "chance.",
+        r"\delta_i = \mathcal L_i^{\text{recovered}} - \mathcal L_i^{\text{pruned}}, \qquad "
+        r"\bar\delta = \frac1n \sum_{i=1}^n \delta_i",
+        "Koehn 2004, *Statistical significance tests for machine translation evaluation* (paired bootstrap)",
+        draw=window_differences,
+        say=say_window_differences,
+        select=_paired,
+        nothing="Likelihood by window was not recorded.",
+    ),
+    Figure(
+        "window_distribution",
+        "Hard and easy windows",
+        "A mean hides how differently texts fare. Here each window is one dot, so that one can see whether "
+        "dropping layers hurts all texts alike or ruins a few: a long tail to the right means the latter.",
+        r"\mathrm{PPL}_i = \exp \mathcal L_i, \qquad "
+        r"\mathcal L_i = -\frac1T \sum_{t=1}^{T} \log p(w_{i,t} \mid w_{i,<t})",
+        "Box plots: Tukey 1977, *Exploratory Data Analysis*",
+        draw=window_distribution,
+        say=say_window_distribution,
+        select=where(lambda row: bool(row.scores.window_nll)),
+        nothing="Likelihood by window was not recorded.",
+    ),
+)

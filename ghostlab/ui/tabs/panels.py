@@ -2,136 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
-import plotly.graph_objects as go
 from gradio.components import Component
 
-from ghostlab.plots import explained, style
+from ghostlab.plots import style
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.figure import Figure
 from ghostlab.plots.formats import unbroken
+from ghostlab.plots.rows import Rows, rows
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
+from ghostlab.ui.page import on
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 ALL_BLOCKS = "all together"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which part of a result is shown: one recovery, and one dropped block or all (``None``)."""
-
-    run: int = 0
-    block: int | None = None
-
-
-Drawing = tuple[str, list[go.Figure]]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One figure of :data:`ghostlab.plots.explained.FIGURES`, or ``count`` plots of it side by side.
-
-    ``draw`` gives the sentence and the plots.
-    """
-
-    figure: str
-    draw: Callable[[RunResult, Choice], Drawing]
-    count: int = 1
-
-
 def build(
     page: Page,
     name: str,
-    panels: Sequence[Panel],
+    figures: Sequence[str],
     *,
     by_run: bool = False,
     by_block: bool = False,
     whole: bool = False,
     first: Callable[[RunResult], int] = lambda _: 0,
+    more: Mapping[str, Callable[[Rows], str]] | None = None,
 ) -> Tab:
-    """Lay out ``panels`` below one another, with choosers for recovery and block where asked for.
+    """Lay out ``figures`` below one another, with choosers for recovery and block where asked for.
 
     Args:
         name: Prefix of the elements' ids.
+        figures: Names of :data:`ghostlab.plots.catalog.FIGURES`.
         by_run: Offer a choice of recovery.
         by_block: Offer a choice of dropped block, shown when there are several.
         whole: Offer all blocks together too, and first.
         first: Which recovery is shown until another is chosen.
+        more: Figure -> Markdown below its sentence.
     """
+    known = [FIGURES[each] for each in figures]
     with gr.Row():
-        run = gr.Radio(
-            [], label="Recovery", visible=by_run, interactive=True, elem_id=f"{name}-recovery", min_width=260
-        )
-        block = gr.Radio(
-            [],
-            label="Dropped blocks",
-            visible=False,
-            interactive=True,
-            elem_id=f"{name}-block",
-            min_width=260,
-        )
-    places: list[Component] = []
-    for panel in panels:
-        places += _slot(f"{name}-{panel.figure}", panel)
+        run = _chooser("Recovery", f"{name}-recovery", visible=by_run)
+        block = _chooser("Dropped blocks", f"{name}-block", visible=False)
+    places = [place for figure in known for place in slot(figure, f"{name}-{figure.name}")]
 
-    def draw(result: RunResult, choice: Choice) -> list[Any]:
-        return [value for panel in panels for value in _drawn(panel, result, choice)]
+    def draw(result: RunResult, label: str | None, part: str | None) -> list[Any]:
+        blocks = _blocks(result)
+        given = rows(result, blocks.index(part) if part in blocks and len(blocks) > 1 else None)
+        recoveries = [row for row in given if row.run is not None]
+        chosen = [row for row in recoveries if row.name == label] or recoveries[:1]
+        values: list[Any] = []
+        for figure in known:
+            shown = chosen if figure.heading else given
+            below = more[figure.name](shown) if more and figure.name in more else ""
+            values += [words(figure, figure.sentence(shown)) + below, *figure.figures(shown)]
+        return values
 
     def render(result: RunResult) -> list[Any]:
-        names, blocks = _names(result), _blocks(result, whole)
-        name = names[first(result)] if names else None
-        chosen = gr.Radio(choices=names, value=name, visible=by_run and len(names) > 1)
+        names, blocks = (
+            [role.name for role in style.roles(result.runs)],
+            [ALL_BLOCKS] * whole + _blocks(result),
+        )
+        label = names[first(result)] if names else None
+        runs = gr.Radio(choices=names, value=label, visible=by_run and len(names) > 1)
         parts = gr.Radio(choices=blocks, value=blocks[0], visible=by_block and len(result.cut.blocks) > 1)
-        return [chosen, parts, *draw(result, _choice(result, name, blocks[0]))]
+        return [runs, parts, *draw(result, label, blocks[0])]
 
     def choose(shown: str, label: str | None, part: str | None) -> list[Any]:
-        result = page.result(shown)
-        return draw(result, _choice(result, label, part))
+        return draw(page.result(shown), label, part)
 
     if by_run or by_block:
-        gr.on(
+        on(
             [run.input, block.input],
             choose,
             [page.shown, run, block],
             places,
-            show_progress="hidden",
-            api_visibility="private",
-            concurrency_limit=None,
             trigger_mode="always_last",
         )
     return Tab(Outputs([run, block, *places], render))
 
 
-def _slot(elem_id: str, panel: Panel) -> list[Component]:
-    words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"{elem_id}-words")
-    explain.what_is_this(panel.figure)
-    label = explained.title(panel.figure)
+def _chooser(label: str, elem_id: str, *, visible: bool) -> gr.Radio:
+    return gr.Radio([], label=label, visible=visible, interactive=True, elem_id=elem_id, min_width=260)
+
+
+def slot(figure: Figure, elem_id: str) -> list[Component]:
+    """Lay out a figure; returns the components of its words and plots."""
+    text = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"{elem_id}-words")
+    explain.what_is_this(figure.name)
     with gr.Row():
         plots = [
-            gr.Plot(show_label=False, label=label, container=False, min_width=280, elem_id=f"{elem_id}-{i}")
-            for i in range(panel.count)
+            gr.Plot(
+                show_label=False,
+                label=figure.title,
+                container=False,
+                min_width=280,
+                elem_id=f"{elem_id}-{index}",
+            )
+            for index in range(len(figure.plots))
         ]
-    return [words, *plots]
+    return [text, *plots]
 
 
-def _drawn(panel: Panel, result: RunResult, choice: Choice) -> list[Any]:
-    sentence, figures = panel.draw(result, choice)
-    return [f"### {explained.title(panel.figure)}\n{unbroken(sentence)}", *figures]
+def words(figure: Figure, sentence: str) -> str:
+    """Title and sentence of a figure, as Markdown."""
+    return f"### {figure.title}\n{unbroken(sentence)}"
 
 
-def _names(result: RunResult) -> list[str]:
-    return [role.name for role in style.roles(result.runs)]
-
-
-def _blocks(result: RunResult, whole: bool) -> list[str]:
-    return [ALL_BLOCKS] * whole + [f"{start}:{stop}" for start, stop in result.cut.blocks]
-
-
-def _choice(result: RunResult, label: str | None, part: str | None) -> Choice:
-    """The choice that the two choosers say; the first recovery when theirs is not in this result."""
-    names, blocks = _names(result), _blocks(result, whole=False)
-    run = names.index(label) if label in names else 0
-    return Choice(run, blocks.index(part) if part in blocks and len(blocks) > 1 else None)
+def _blocks(result: RunResult) -> list[str]:
+    return [f"{start}:{stop}" for start, stop in result.cut.blocks]

@@ -1,40 +1,129 @@
-"""Spectrum & rank: how many directions the fitted map needs."""
+"""Spectrum & rank: how many directions the fitted map needs, and what a rank costs, explains and does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
-import plotly.graph_objects as go
+import gradio as gr
+from gradio.components import Component
 
-from ghostlab.plots import sentences
-from ghostlab.plots.figures import spectrum as figures
+from ghostlab.plots import style
+from ghostlab.plots.catalog import FIGURES, SPECTRUM
+from ghostlab.plots.figures.probes import rank_expected
+from ghostlab.plots.figures.spectrum import rank_at
+from ghostlab.plots.formats import unbroken
+from ghostlab.plots.rows import Row, rows
+from ghostlab.results.probe import FACTORS, Factor
 from ghostlab.results.run import RunResult
-from ghostlab.ui.tabs import panels, ranks
-from ghostlab.ui.tabs.panels import Choice, Drawing, Panel
+from ghostlab.ui import explain
+from ghostlab.ui.page import job_progress, on
+from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs.operator.switches import best
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
-
-def _panel(name: str, figure: Callable[..., go.Figure], sentence: Callable[..., str]) -> Panel:
-    def draw(result: RunResult, at: Choice) -> Drawing:
-        block = at.block or 0
-        return sentence(result.runs, block), [figure(result.runs, block)]
-
-    return Panel(name, draw)
-
-
-PANELS = [
-    _panel("singular_values", figures.singular_values, sentences.singular_values),
-    _panel("cumulative_energy", figures.cumulative_energy, sentences.cumulative_energy),
-    _panel("rank_curve", figures.rank_curve, sentences.rank_curve),
-]
+_RANKS = FIGURES["ranks"]
+_INTRO = (
+    f"### {_RANKS.title}\n"
+    "The slider says what a rank would explain and cost, and what is to be expected of it between ranks that "
+    "were measured. *Measure* takes the factors from the fitted map, puts them into the model and measures "
+    "that on the run's held-out text; letting the slider go does the same on a run of your own."
+)
+LOW = 8
+"""The slider begins at this part of the width where no rank is suggested."""
+_NONE = "No recovery of this run has a map to take a rank of."
 
 
 def build(page: Page) -> Tab:
-    """Three figures on the singular values and on truncation, and ranks to be put into the model."""
-    drawn = panels.build(page, "spectrum", PANELS, by_block=True).figures
-    taken = ranks.build(page)
-    figures = Outputs(
-        [*drawn.components, *taken.figures.components],
-        lambda result: [*drawn.render(result), *taken.figures.render(result)],
+    """Figures on the singular values and on truncation; ranks to be put into the model."""
+    drawn = panels.build(page, "spectrum", SPECTRUM, by_block=True).figures
+    gr.Markdown(_INTRO, elem_classes="gl-figure-title")
+    explain.what_is_this("ranks")
+    with gr.Row():
+        recovery = gr.Radio([], label="Recovery", interactive=True, elem_id="rank-recovery", min_width=200)
+        factor = gr.Radio(
+            [(name, key) for key, name in FACTORS.items()], value="reduced_rank", label="Factorisation",
+            elem_id="rank-factor", min_width=260,
+        )  # fmt: skip
+        rank = gr.Slider(1, 2, 2, step=1, label="Rank kept", elem_id="rank-kept", min_width=260)
+    told = gr.Markdown(elem_id="rank-words")
+    with gr.Row():
+        start = gr.Button("Measure this rank", variant="primary", elem_id="rank-measure", min_width=140)
+        many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
+        stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="rank-stop", min_width=90)
+        use = gr.Button("Use in next run", elem_id="rank-use", min_width=140)
+    going = job_progress("rank")
+    words = gr.Markdown(elem_classes="gl-figure-title", elem_id="ranks-words")
+    with gr.Row():
+        plots = [
+            gr.Plot(show_label=False, label=title, container=False, min_width=280, elem_id=f"ranks-{index}")
+            for index, title in enumerate(("Perplexity by rank", "KL by rank"))
+        ]
+
+    def tell(shown: str, label: str | None, how: Factor, asked: float) -> str:
+        return _told(_chosen(page.result(shown), label), how, int(asked))
+
+    def follow(shown: str, label: str | None, how: Factor, asked: float) -> list[Any]:
+        return _followed(page.result(shown), label, how, int(asked))
+
+    def redraw(shown: str, label: str | None) -> list[Any]:
+        return _measured(_chosen(page.result(shown), label))
+
+    at: list[Component] = [page.shown, recovery, factor, rank]
+    changes = [recovery.input, factor.input, rank.change]
+    on(changes, tell, at, told, trigger_mode="always_last")
+    on(page.shown.change, follow, at, [rank, told])
+    on(recovery.input, redraw, [page.shown, recovery], [words, *plots])
+    controls = {"start": start, "start_sweep": many, "stop": stop, "progress": going, "use": use}
+    return Tab(
+        Outputs(
+            [*drawn.components, recovery, factor, rank, told],
+            lambda result: [*drawn.render(result), *_fresh(result)],
+        ),
+        Outputs([words, *plots], lambda result: _measured(_chosen(result, None))),
+        controls={**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
-    return Tab(figures, taken.words, controls=taken.controls)
+
+
+def _chosen(result: RunResult, label: str | None) -> Row | None:
+    """The recovery of that label; else the one probed last, else the best; only such as have a map."""
+    labels = [label or "", *(probe.label for probe in reversed(result.probes))]
+    known = {row.variant: row for row in rows(result) if row.operator is not None}
+    found = next((known[name] for name in labels if name in known), None)
+    return found or (rows(result)[2 + best(result)] if known else None)
+
+
+def _fresh(result: RunResult) -> list[Any]:
+    names, row = [run.label for run in result.runs if run.operators], _chosen(result, None)
+    chosen = gr.Radio(choices=names, value=row.variant if row else None, visible=len(names) > 1)
+    rank = _suggested(row, "reduced_rank") or max(result.model.hidden_size // LOW, 1)
+    slider = gr.Slider(maximum=result.model.hidden_size, value=rank)
+    return [chosen, "reduced_rank", slider, _told(row, "reduced_rank", rank)]
+
+
+def _suggested(row: Row | None, factor: Factor) -> int | None:
+    best = row.result.rank_sweep(row.run, factor).suggested if row and row.run else None
+    return best.alteration.rank if best else None
+
+
+def _followed(result: RunResult, label: str | None, factor: Factor, rank: int) -> list[Any]:
+    """Slider and words once there is news: after several ranks were measured, the suggested one is taken."""
+    last = result.probes[-1] if result.probes else None
+    swept = last is not None and last.alteration.rank is not None and last.generation is None
+    row = _chosen(result, label)
+    found = _suggested(row, factor) if swept else None
+    return [found or gr.skip(), _told(row, factor, found or rank)]
+
+
+def _told(row: Row | None, factor: Factor, rank: int) -> str:
+    if row is None or row.run is None:
+        return _NONE
+    first, *others = row.run.operators
+    block = f"Block {first.block[0]}:{first.block[1]}: " if others else ""
+    expected = rank_expected(row.result, row.run, rank, factor)
+    return unbroken(f"{block}{rank_at(first, rank, factor)} {expected}".strip())
+
+
+def _measured(row: Row | None) -> list[Any]:
+    if row is None:
+        return [_NONE, style.empty(_NONE), style.empty(_NONE)]
+    return [unbroken(_RANKS.sentence([row])), *_RANKS.figures([row])]

@@ -9,13 +9,14 @@ import gradio as gr
 import pandas as pd
 
 from ghostlab.evaluation.tasks import INSTALL
-from ghostlab.plots import sentences
+from ghostlab.plots.catalog import FIGURES
 from ghostlab.plots.figures import tasks as figures
-from ghostlab.plots.formats import unbroken
+from ghostlab.plots.rows import rows
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
 from ghostlab.ui.page import job_progress
 from ghostlab.ui.service.task_jobs import OFFERED
+from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 FIRST = ["arc_easy", "piqa", "hellaswag"]
@@ -70,12 +71,13 @@ def render(result: RunResult) -> list[Any]:
     found = result.zero_shot
     if found is None:
         return ["", gr.Plot(value=None, visible=False), "", gr.Dataframe(visible=False), ""]
-    head, *rows = figures.table(found)
+    head, *cells = figures.table(found)
     widths = ["130px", *["180px"] * len(found.tasks), "110px"]
-    frame = gr.Dataframe(value=pd.DataFrame(rows, columns=head), column_widths=widths, visible=True)
+    frame = gr.Dataframe(value=pd.DataFrame(cells, columns=head), column_widths=widths, visible=True)
+    figure, given = FIGURES["retained"], rows(result)
     return [
-        f"### Retained performance\n{unbroken(sentences.tasks(result))}",
-        gr.Plot(value=figures.retained(result), visible=True),
+        panels.words(figure, figure.sentence(given)),
+        gr.Plot(value=figure.figures(given)[0], visible=True),
         _LEGEND,
         frame,
         "Asked: " + "; ".join(map(figures.about, found.tasks)) + ".",

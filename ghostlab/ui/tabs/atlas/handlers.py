@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import gradio as gr
 
 from ghostlab.errors import ConfigError
-from ghostlab.plots.figures import blocks
+from ghostlab.plots.figures.atlas import label as name_of
 from ghostlab.ui import picks
 from ghostlab.ui.page import QUIET, Page, on, user_errors
 from ghostlab.ui.service.service import Service
@@ -72,7 +72,7 @@ class Surveys:
     def take(self, label: str | None, shown: str) -> list[str]:
         """Name a block of an atlas in the sidebar."""
         with user_errors():
-            if label is None or label not in map(blocks.label, self.service.atlas(shown).blocks):
+            if label is None or label not in map(name_of, self.service.atlas(shown).blocks):
                 raise ConfigError("That block is not on the map.", "Choose one that is.")
             return picks.named(label)
 

@@ -8,16 +8,25 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from ghostlab.plots import explained, style
-from ghostlab.plots.figures import atlas as figures
-from ghostlab.plots.figures.blocks import FIGURES, FIRST, best, label, words
+from ghostlab.plots import style
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.figures.atlas import (
+    FIRST,
+    MEASURES,
+    best,
+    block_map,
+    by_length,
+    label,
+    say_block_map,
+    words,
+)
 from ghostlab.plots.formats import unbroken
-from ghostlab.plots.sentences import atlas as sentences
 from ghostlab.results.atlas import Atlas
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
 from ghostlab.ui import explain, html, theme
 from ghostlab.ui.page import job_progress
+from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 DRAWN = ("source", "words", "map", "told", "take", "length_words", "by_length")
@@ -71,7 +80,7 @@ def _controls() -> dict[str, Component]:
             min_width=150, elem_id="atlas-lengths",
         )  # fmt: skip
         colour = gr.Dropdown(
-            list(FIGURES), value=FIRST, label="Colour", info="What the map shows.", min_width=220,
+            list(MEASURES), value=FIRST, label="Colour", info="What the map shows.", min_width=220,
             elem_id="atlas-colour",
         )  # fmt: skip
         start = gr.Button("Map the blocks", variant="primary", elem_id="atlas-start", min_width=130)
@@ -96,20 +105,20 @@ def render(atlas: Atlas | None, example: bool, colour: str = FIRST) -> list[Any]
     Args:
         atlas: What is shown; ``None`` before there is any.
         example: Whether it came with the app.
-        colour: The figure that the map shows, one of :data:`~ghostlab.plots.figures.blocks.FIGURES`.
+        colour: The figure that the map shows, one of :data:`~ghostlab.plots.figures.atlas.MEASURES`.
     """
     if atlas is None:
         nothing = style.empty("No block map yet.")
         return ["", "Press **Map the blocks**.", nothing, "", gr.Dropdown(choices=[]), "", None]
-    says = f"{sentences.by_length(atlas)} Each operator at its own best block."
-    lengths = f"### {explained.title('by_length')}\n{unbroken(says)}"
-    return [source(atlas, example), *coloured(atlas, colour), lengths, figures.by_length(atlas)]
+    figure = FIGURES["by_length"]
+    lengths = panels.words(figure, figure.say(atlas))
+    return [source(atlas, example), *coloured(atlas, colour), lengths, by_length(atlas)]
 
 
 def coloured(atlas: Atlas, colour: str) -> list[Any]:
     """Values of :data:`COLOURED`."""
-    shown = FIGURES[colour]
-    drawn = figures.block_map(atlas, colour)
+    shown = MEASURES[colour]
+    drawn = block_map(atlas, colour)
     drawn.update_traces(  # the words stand beside the map
         hovertemplate="%{customdata}<extra></extra>", selector={"hovertemplate": "%{text}<extra></extra>"}
     )
@@ -117,7 +126,7 @@ def coloured(atlas: Atlas, colour: str) -> list[Any]:
     listed = [(f"{label(b)}, {b.length} layers: {shown.spell(shown.of(b) or 0.0)}", label(b)) for b in blocks]
     first = words(atlas, blocks[len(blocks) // 2]) if blocks else []
     return [
-        f"### {colour}\n{unbroken(sentences.block_map(atlas, colour))}",
+        f"### {colour}\n{unbroken(say_block_map(atlas, colour))}",
         drawn,
         html.facts(first),
         gr.Dropdown(choices=listed, value=None),

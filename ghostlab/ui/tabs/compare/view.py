@@ -15,10 +15,9 @@ from gradio.components import Component
 from pandas.io.formats.style import Styler
 
 from ghostlab.config import differing
-from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
+from ghostlab.plots.catalog import FIGURES, comparison
 from ghostlab.plots.figures import pairs
-from ghostlab.plots.sentences import sides
 from ghostlab.results.compare import Difference, Kind, Side, differences
 from ghostlab.ui import explain, html
 from ghostlab.ui.tabs.compare.runs import WIDTHS
@@ -125,20 +124,18 @@ def _side(label: str, elem_id: str) -> gr.Dropdown:
 def _places() -> list[Component]:
     """Words and figures, two panels beside each other where there is room."""
     places: list[Component] = []
-    for start in range(0, len(pairs.FIGURES), 2):
+    for start in range(0, len(pairs.NAMES), 2):
         with gr.Row(equal_height=False):
-            for index in range(start, min(start + 2, len(pairs.FIGURES))):
+            for index in range(start, min(start + 2, len(pairs.NAMES))):
                 with gr.Column(min_width=340):
-                    places += _place(index, pairs.FIGURES[index])
+                    places += _place(index, pairs.NAMES[index])
     return places
 
 
 def _place(index: int, figure: str) -> list[Component]:
     words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"compare-{index}-words")
     explain.what_is_this(figure)
-    plot = gr.Plot(
-        show_label=False, label=explained.title(figure), container=False, elem_id=f"compare-{index}"
-    )
+    plot = gr.Plot(show_label=False, label=FIGURES[figure].title, container=False, elem_id=f"compare-{index}")
     return [words, plot]
 
 
@@ -158,7 +155,7 @@ def texts(one: Side, other: Side) -> str:
     looks = pairs.looks(one, other)
     return html.columns(
         [
-            html.Column(side.name, look.colour, side.result.config.prompt, sides.written(side))
+            html.Column(side.name, look.colour, side.result.config.prompt, pairs.continuation(side))
             for side, look in zip((one, other), looks, strict=True)
         ]
     )
@@ -166,12 +163,12 @@ def texts(one: Side, other: Side) -> str:
 
 def compared(one: Side, other: Side) -> list[Any]:
     """Verdict, table and panels on two sides."""
-    drawn = pairs.panels(one, other)
+    drawn = comparison(one, other)
     places = [part for panel in drawn for part in (f"### {panel.title}\n{panel.sentence}", panel.figures[0])]
     table = paired(differences(one, other), one.name, other.name)
-    wrote = f"### {explained.title('generated')}\n{sides.texts(one, other)}"
+    wrote = f"### {FIGURES['generated'].title}\n{pairs.say_generated(one, other)}"
     return [
-        sentences.verdict(one, other),
+        pairs.verdict(one, other),
         table,
         settings_table(one, other),
         wrote,

@@ -9,9 +9,10 @@ import gradio as gr
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from ghostlab.plots import explained, sentences, style
 from ghostlab.plots import formats as fmt
-from ghostlab.plots.figures import probes as figures
+from ghostlab.plots import style
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.rows import rows
 from ghostlab.results.probe import Probe
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
@@ -22,8 +23,9 @@ from ghostlab.ui.tabs.view import Outputs, Tab
 PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
 MOST_TEXTS = 3
 _WIDTHS = ["108px", "272px", "102px", "68px", "68px", "66px", "70px", "92px"]
+_STRENGTHS = FIGURES["strengths"]
 _INTRO = (
-    f"### {explained.title('strengths')}\n"
+    f"### {_STRENGTHS.title}\n"
     "W = I + α M′: choose the part of M, its strength α and its rank. Nothing is fitted again; the altered "
     "map is measured on the run's held-out text and continues its prompt."
 )
@@ -66,9 +68,9 @@ def build() -> Tab:
         run = latest(result)
         if run is None:
             return ["No recovery of this run has a map to alter.", None, None, ""]
-        said = sentences.strengths(result, run) + sentences.parts(result, run)
+        row = [row for row in rows(result) if row.run is run]
         shown = gr.Dataframe(value=table_of(result.probes), visible=bool(result.probes))
-        return [fmt.unbroken(said), figures.strengths(result, run), shown, texts_of(result)]
+        return [fmt.unbroken(_STRENGTHS.sentence(row)), *_STRENGTHS.figures(row), shown, texts_of(result)]
 
     controls = {
         "start": start,

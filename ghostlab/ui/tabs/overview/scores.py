@@ -10,9 +10,10 @@ from gradio.components import Component
 
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
-from ghostlab.plots import explained, sentences
 from ghostlab.plots import formats as fmt
-from ghostlab.plots.figures import selection
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.figures.selection import by_score
+from ghostlab.plots.rows import rows
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, theme
@@ -37,12 +38,13 @@ class Choice:
         info = result.selection
         if info is None:
             return [gr.Column(visible=False), "", None, gr.Dropdown(choices=[], value=None)]
-        words = f"### {explained.title('scores')}\n{sentences.selection(info)} {_hint(info)}"
-        listed = [(f"{label}: {fmt.number(score)}", label) for label, score in selection.ranked(info)]
+        figure = FIGURES["scores"]
+        words = f"### {figure.title}\n{figure.sentence(rows(result))} {_hint(info)}"
+        listed = [(f"{label}: {fmt.number(score)}", label) for label, score in by_score(info)]
         return [
             gr.Column(visible=True),
             words,
-            selection.scores(info),
+            *figure.figures(rows(result)),
             gr.Dropdown(choices=listed, value=None),
         ]
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from ghostlab.plots import sentences
-from ghostlab.plots.sentences.stock import Stock
-from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult
+from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, Checkpoint, RunResult
 
 _FILES = {
     "report.html": "Report (HTML)",
@@ -93,11 +91,11 @@ def build() -> Share:
 
 def as_stock(result: RunResult) -> str:
     """A line for each recovery, or for all that are kept from it by the same; nothing for older results."""
-    lines = [f"- {_answer(each)}" for each in sentences.stock(result)]
+    lines = [f"- {_answer(each)}" for each in result.checkpoints()]
     return "\n".join([_STOCK, "", *lines]) if lines else ""
 
 
-def _answer(each: Stock) -> str:
+def _answer(each: Checkpoint) -> str:
     names = ", ".join(f"**{name}**" for name in each.names)
     return f"{names}: no. {each.reason}" if each.reason else f"{names}: yes, `{each.command}`"
 

@@ -10,8 +10,9 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from ghostlab.plots import formats as fmt
-from ghostlab.plots import sentences, style
-from ghostlab.plots.figures import likelihood as perplexity
+from ghostlab.plots import style
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.rows import rows
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
@@ -64,9 +65,9 @@ def build(_: Page) -> Tab:
         warned = html.warnings(result)
         return [
             headline(result),
-            fmt.unbroken(sentences.perplexity(result)),
+            fmt.unbroken(FIGURES["perplexity"].sentence(rows(result))),
             gr.HTML(value=warned, visible=bool(warned)),
-            perplexity.perplexity(result),
+            *FIGURES["perplexity"].figures(rows(result)),
             f"### All figures\nMeasured on held-out text: {result.text.windows}. {_LEGEND}",
             table_of(result),
             *choice.render(result),
