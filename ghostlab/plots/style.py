@@ -203,6 +203,12 @@ def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") 
         made.add_annotation(x=1, xref="paper", xanchor="right", y=place, **note)
 
 
+def colour_bar(title: str, **options: Any) -> dict[str, Any]:
+    """A colour bar above its map, which leaves a narrow page its width."""
+    look = {"orientation": "h", "x": 0.5, "yanchor": "bottom", "outlinewidth": 0, "tickangle": 0}
+    return {"title": {"text": title, "side": "top", "font": {"size": 12.5}}, **look, **options}
+
+
 def error_bar(metrics: Iterable[Metric], **look: Any) -> dict[str, Any]:
     """Settings of error bars that reach over the intervals of ``metrics``."""
     known = list(metrics)

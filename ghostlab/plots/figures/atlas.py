@@ -212,18 +212,7 @@ def _bar(measure: Measure, values: Sequence[float], log: bool) -> dict[str, Any]
             "tickvals": [math.log10(mark) for mark in marks],
             "ticktext": [measure.spell(mark) for mark in marks],
         }
-    return {
-        "orientation": "h",
-        "x": 0.5,
-        "y": 1.02,
-        "yanchor": "bottom",
-        "len": 1.0,
-        "thickness": 12,
-        "outlinewidth": 0,
-        "title": {"text": measure.bar, "side": "top", "font": {"size": 13}},
-        "tickangle": 0,
-        **ticks,
-    }
+    return style.colour_bar(measure.bar, y=1.02, len=1.0, thickness=12, **ticks)
 
 
 def _log_marks(low: float, high: float) -> list[float]:

@@ -77,18 +77,9 @@ def heat_map(rows: Rows, part: Part = "symmetric") -> go.Figure:
         zmin=-reach,
         zmax=reach,
         colorscale=style.DIVERGING,
-        colorbar={
-            "title": {"text": f"{letter}, {tiled}", "side": "top", "font": {"size": 12}},
-            "orientation": "h",
-            "y": 1.01,
-            "yanchor": "bottom",
-            "len": 0.9,
-            "thickness": 8,
-            "outlinewidth": 0,
-            "tickformat": "~g",
-            "tickvals": _ticks(reach),
-            "tickangle": 0,
-        },
+        colorbar=style.colour_bar(
+            f"{letter}, {tiled}", y=1.01, len=0.9, thickness=8, tickformat="~g", tickvals=_ticks(reach)
+        ),
         hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.3~g}}<extra>{tiled}</extra>",
     )
     return style.figure(
