@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ghostlab.config import RunConfig
     from ghostlab.cut import Block, Cut, parse_cut
     from ghostlab.errors import GhostlabError
-    from ghostlab.evaluation.perplexity import perplexity
+    from ghostlab.evaluation.scoreboard import perplexity
     from ghostlab.evaluation.zeroshot import evaluate
     from ghostlab.export.folder import load_recovered, save, save_stock
     from ghostlab.lab.lab import Lab, run
@@ -55,7 +55,7 @@ _HOMES = {
     "load_recovered": "export.folder",
     "load_text": "text.corpora",
     "parse_cut": "cut",
-    "perplexity": "evaluation.perplexity",
+    "perplexity": "evaluation.scoreboard",
     "run": "lab.lab",
     "save": "export.folder",
     "save_stock": "export.folder",

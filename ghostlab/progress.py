@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -111,3 +112,30 @@ class Progress:
 
 
 SILENT = Progress()
+
+
+def shared_context(
+    make: Callable[[], AbstractContextManager[None]],
+) -> Callable[[], AbstractContextManager[None]]:
+    """A process-wide context for threads that overlap: the first one enters it, the last one leaves it.
+
+    Without this, the thread that leaves last would bring back the state that it found: another's.
+    """
+    lock, entered, inside = threading.Lock(), ExitStack(), 0
+
+    @contextmanager
+    def context() -> Iterator[None]:
+        nonlocal inside
+        with lock:
+            if not inside:
+                entered.enter_context(make())
+            inside += 1
+        try:
+            yield
+        finally:
+            with lock:
+                inside -= 1
+                if not inside:
+                    entered.close()
+
+    return context

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import torch
+from jinja2 import TemplateError
+from torch import Tensor
 
 from ghostlab.config import PromptFormat
-from ghostlab.errors import Cancelled, memory_errors
+from ghostlab.errors import Cancelled, ConfigError, memory_errors
 from ghostlab.evaluation.judge import departure, describe, judge
-from ghostlab.evaluation.prefix import Prefix
-from ghostlab.evaluation.prompt import Form, encode, format_of
-from ghostlab.evaluation.writer import Sampling, Writer
+from ghostlab.evaluation.writer import Prefix, Sampling, Writer
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.generation import Generation, OnGenerations, OnText
 
+Form = Literal["raw", "chat"]
 _WRITING = 0.95
 """Share of the work that is writing; the rest is reading it once more."""
 
@@ -39,7 +41,7 @@ def generate(
         variants: Models by name; the first is the original, the others are made from it.
         prompt: Text to continue or to answer; not part of the result.
         sampling: How many tokens, and how they are chosen.
-        prompt_format: See :func:`~ghostlab.evaluation.prompt.format_of`.
+        prompt_format: See :func:`format_of`.
         only: Variants that write; default all of them. The original judges even if it does not write.
         on_text: Given each continuation as it grows.
         on_generations: Given what is judged so far, after each variant; or, when stopped before that, what
@@ -123,3 +125,48 @@ class _Judge:
             leaves=departure(tokens, self._greedy_path or [verdict.likeliest for verdict in seen]),
             written=describe(model, tokens, writer.pieces, own, seen),
         )
+
+
+def format_of(model: Model, asked: PromptFormat) -> Form:
+    """How a prompt is put to ``model``: ``auto`` is chat where its tokenizer has a template.
+
+    Raises:
+        ConfigError: If chat is asked of a model without a template.
+    """
+    has_template = bool(model.tokenizer.chat_template)
+    if asked == "chat" and not has_template:
+        raise ConfigError(f"{model.name} has no chat template.", "Set prompt_format to raw or auto.")
+    return "chat" if has_template and asked != "raw" else "raw"
+
+
+def encode(model: Model, prompt: str, form: Form, new_tokens: int) -> Tensor:
+    """Token ids [1, T] of a prompt, on the model's device.
+
+    A chat template brings every special token that it wants, so the tokenizer adds none of its own to it.
+
+    Raises:
+        ConfigError: If the prompt is empty, the template refuses it, or there is no room for ``new_tokens``.
+    """
+    chat = form == "chat"
+    ids = _chat(model, prompt) if chat else model.tokenizer(prompt, return_tensors="pt")["input_ids"]
+    if ids.shape[1] == 0 or (chat and not prompt.strip()):
+        raise ConfigError("The prompt is empty.", "Write a few words to continue.")
+    if model.context is not None and ids.shape[1] + new_tokens > model.context:
+        raise ConfigError(
+            f"A prompt of {ids.shape[1]} tokens and {new_tokens} more exceed the context of {model.context}.",
+            "Shorten the prompt or lower new_tokens.",
+        )
+    return ids.to(dtype=torch.long, device=model.device)
+
+
+def _chat(model: Model, prompt: str) -> Tensor:
+    message = [{"role": "user", "content": prompt}]
+    try:
+        ids: Tensor = model.tokenizer.apply_chat_template(
+            message, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+        )["input_ids"]
+    except (TemplateError, ValueError) as error:
+        raise ConfigError(
+            f"The chat template of {model.name} fails: {error}.", "Set prompt_format to raw."
+        ) from error
+    return ids

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ghostlab.errors import ConfigError, GhostlabError, TaskError
+from ghostlab.progress import shared_context
 from ghostlab.results.zeroshot import TaskInfo
 from ghostlab.text.embedded import PACKAGE
 
@@ -177,6 +178,7 @@ def _chance(task: ConfigurableTask, limit: int | None) -> float:
     return sum(shares) / len(shares) if shares else 0.0
 
 
+@shared_context
 @contextmanager
 def quiet_harness() -> Iterator[None]:
     """No log lines and no progress bars of the harness; ours are shown instead."""

@@ -1,17 +1,30 @@
-"""One variant that continues a prompt, a token at a time whenever its turn comes."""
+"""One variant that continues a prompt, a token at a time whenever its turn comes.
+
+The prompt is read once. A variant equals the original up to :attr:`~ghostlab.model.model.Model.first_change`,
+and so do its keys and values; the blocks after that boundary are run from the original's state there.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import Cache, GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
+from transformers import (
+    Cache,
+    DynamicCache,
+    GenerationConfig,
+    LogitsProcessorList,
+    PreTrainedModel,
+    StoppingCriteriaList,
+)
 
-from ghostlab.evaluation.prefix import Prefix, fork
+from ghostlab.model.decoder import Trace
 from ghostlab.model.model import Model
 
 
@@ -30,6 +43,53 @@ class Sampling:
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int = 0
+
+
+class Prefix:
+    """All but the last token of a prompt, run through the original when first needed.
+
+    The last token is left to whoever continues: it gives the logits of the first new token.
+
+    Args:
+        original: The uncut model.
+        ids: Token ids [1, T] of the whole prompt.
+        boundaries: The ``first_change`` of every variant that will ask for a cache.
+    """
+
+    def __init__(self, original: Model, ids: Tensor, boundaries: Collection[int]) -> None:
+        self.original = original
+        self.ids = ids
+        self.boundaries = set(boundaries)
+
+    def cache(self, model: Model) -> Cache:
+        """Keys and values of the prefix in every block of ``model``: the original or a variant of it."""
+        if self.ids.shape[1] == 1:
+            return DynamicCache(config=model.hf.config)
+        cache, trace = self._read
+        if model.cut is None:
+            return fork(cache)
+        own, start = DynamicCache(config=model.hf.config), model.first_change
+        own.layers[:start] = fork(cache).layers[:start]
+        model.resume(trace, cache=own)
+        return own
+
+    def shared(self, model: Model) -> int:
+        """How many blocks of ``model`` need not run on the prompt, because they ran for the original."""
+        return 0 if model.cut is None or self.ids.shape[1] == 1 else model.first_change
+
+    @cached_property
+    def _read(self) -> tuple[Cache, Trace]:
+        cache = DynamicCache(config=self.original.hf.config)
+        depth = self.original.depth
+        trace = self.original.decoder.trace(self.ids[:, :-1], self.boundaries, last=depth, cache=cache)
+        return cache, trace
+
+
+def fork(cache: Cache) -> Cache:
+    """A cache that goes on from here by itself: a layer that grows makes new tensors, so these are shared."""
+    twin = copy(cache)
+    twin.layers = [copy(layer) for layer in cache.layers]
+    return twin
 
 
 class Writer:

@@ -60,7 +60,7 @@ class Lab:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings.from_env()
         self._session = Session(self.settings)
-        self._free = threading.Lock()
+        self._free = threading.RLock()  # a listener may call the lab again
 
     def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
         """Do what is requested.

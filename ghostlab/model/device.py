@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ghostlab.errors import ConfigError
+from ghostlab.progress import shared_context
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -56,6 +57,7 @@ def pick_dtype(name: str, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
+@shared_context
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
     """Switch Transformers' own bars and warnings off inside the block, and back afterwards."""

@@ -11,10 +11,8 @@ import torch
 
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import Cancelled, ConfigError
-from ghostlab.evaluation.generate import generate
-from ghostlab.evaluation.prefix import Prefix, fork
-from ghostlab.evaluation.prompt import encode, format_of
-from ghostlab.evaluation.writer import Sampling
+from ghostlab.evaluation.generate import encode, format_of, generate
+from ghostlab.evaluation.writer import Prefix, Sampling, fork
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate

@@ -16,7 +16,7 @@ import torch
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, TextError
-from ghostlab.evaluation.perplexity import perplexity
+from ghostlab.evaluation.scoreboard import perplexity
 from ghostlab.lab.lab import Lab
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from ghostlab.errors import Cancelled
-from ghostlab.progress import SILENT, CancelToken, Progress, ProgressUpdate
+from ghostlab.progress import SILENT, CancelToken, Progress, ProgressUpdate, shared_context
 
 pytestmark = pytest.mark.unit
 
@@ -45,3 +48,25 @@ def test_a_token_stops_the_next_step_and_every_part() -> None:
 def test_silence_without_listener_or_token() -> None:
     assert list(SILENT.over(iter([1, 2]), 2, "quiet")) == [1, 2]
     assert list(SILENT.each([], "nothing")) == []
+
+
+def test_a_shared_context_lasts_from_the_first_thread_to_the_last() -> None:
+    seen: list[str] = []
+
+    @shared_context
+    @contextmanager
+    def quiet() -> Iterator[None]:
+        seen.append("quiet")
+        yield
+        seen.append("back")
+
+    first, second = quiet(), quiet()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert seen == ["quiet"], "the second is still inside"
+    second.__exit__(None, None, None)
+    assert seen == ["quiet", "back"]
+    with pytest.raises(KeyError), quiet():
+        raise KeyError
+    assert seen == ["quiet", "back"] * 2, "an error does not leave it on"
