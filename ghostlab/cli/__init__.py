@@ -6,6 +6,7 @@ stays light; a command loads torch when it runs.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +15,18 @@ from typing import Annotated
 import typer
 
 from ghostlab import __version__
-from ghostlab.cli.app import app_command
 from ghostlab.cli.atlas import atlas_command
 from ghostlab.cli.doctor import doctor_command
 from ghostlab.cli.evaluate import evaluate_command
 from ghostlab.cli.export import export_command
-from ghostlab.cli.methods import methods_command
-from ghostlab.cli.models import models_command
+from ghostlab.cli.lists import methods_command, models_command
 from ghostlab.cli.options import with_flags
 from ghostlab.cli.run import run_command
 from ghostlab.errors import Cancelled, GhostlabError
+from ghostlab.settings import Settings
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""Base of what typer raises for a wrong flag; only its subclass has a public name."""
+"""Base of what typer raises for a wrong flag. Newer versions of typer carry a copy of click inside."""
 
 
 @dataclass
@@ -40,14 +40,30 @@ cli = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-cli.command("run")(run_command())
-cli.command("atlas")(atlas_command())
+cli.command("run")(run_command)
+cli.command("atlas")(atlas_command)
 cli.command("evaluate")(evaluate_command)
 cli.command("export")(export_command)
-cli.command("app")(app_command)
 cli.command("models")(models_command)
 cli.command("methods")(methods_command)
 cli.command("doctor")(doctor_command)
+
+
+@cli.command("app")
+def app_command(
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen on [default: this machine only].")
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Port to listen on.")] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="For strangers: no local paths, and every run is capped.")
+    ] = False,
+) -> None:
+    """Open the app in the browser."""
+    settings = Settings.from_env({**os.environ, "GHOSTLAB_PROFILE": "public"} if public else os.environ)
+    from ghostlab.ui.app import launch
+
+    launch(settings, host=host, port=port)
 
 
 def _print_version(wanted: bool) -> None:

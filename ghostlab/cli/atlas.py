@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,41 +9,40 @@ from typing import Annotated, Any
 import typer
 
 from ghostlab import checks
-from ghostlab.cli.options import build_config, config_parameters
-from ghostlab.cli.run import followed, write_file
+from ghostlab.cli.options import build_config, with_settings
+from ghostlab.cli.run import followed, written
 from ghostlab.cli.show import print_table
 from ghostlab.results.atlas import ATLAS_SETTINGS, Atlas, AtlasBlock, parse_lengths
 from ghostlab.settings import Settings
 
-_LENGTHS = Annotated[str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")]
-_HELP = "File for the figures of every block: JSON, or a page to open where its name ends in .html."
-_OUT = Annotated[Path | None, typer.Option("--out", help=_HELP)]
 _HEAD = ("layers", "block", "cosine", "drop", "scalar", "symmetric", "ghost", "ghost_sink", "rank", "KL")
 
 
-def atlas_command() -> Callable[..., None]:
-    """The function behind ``ghostlab atlas``."""
+@with_settings(*ATLAS_SETTINGS)
+def atlas_command(
+    *,
+    lengths: Annotated[
+        str, typer.Option("--lengths", help="How many layers blocks have: 1-10 or 2,4,6.")
+    ] = "1-10",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File for the figures of every block: JSON, or a page to open where its name ends in .html.",
+        ),
+    ] = None,
+    **flags: Any,
+) -> None:
+    """Survey every block: what dropping it loses and what maps bring back, without evaluating each."""
+    config = build_config(None, flags)
+    asked, settings = parse_lengths(lengths), Settings.from_env()
+    checks.check(config, settings)
+    from ghostlab.lab.lab import Lab
 
-    def atlas(lengths: str, out: Path | None, **flags: Any) -> None:
-        """Survey every block: what dropping it loses and what maps bring back, without evaluating each."""
-        config = build_config(None, flags)
-        asked, settings = parse_lengths(lengths), Settings.from_env()
-        checks.check(config, settings)
-        from ghostlab.lab.lab import Lab
-
-        with followed() as (sink, token):
-            found = Lab(settings).atlas(config, asked, progress=sink, cancel=token)
+    with followed() as (sink, token):
+        found = Lab(settings).atlas(config, asked, progress=sink, cancel=token)
+    with written(out, partial(_save, found)):
         show(found)
-        write_file(out, partial(_save, found))
-
-    own = [
-        inspect.Parameter("lengths", inspect.Parameter.KEYWORD_ONLY, default="1-10", annotation=_LENGTHS),
-        inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OUT),
-    ]
-    parameters = [*(p for p in config_parameters() if p.name in ATLAS_SETTINGS), *own]
-    atlas.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    atlas.__annotations__ = {p.name: p.annotation for p in parameters}
-    return atlas
 
 
 def _save(atlas: Atlas, out: Path) -> None:

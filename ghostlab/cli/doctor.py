@@ -7,6 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -30,11 +31,16 @@ class Check:
     found: str
     remedy: str = ""
 
+    @property
+    def state(self) -> str:
+        """One word."""
+        return "ok" if not self.remedy else "problem" if self.found else "missing"
+
 
 def doctor_command() -> None:
-    """Say what is installed, what is missing and what to do about it; exits 1 if anything is missing."""
+    """Say what is installed, what is missing and what to do about it; exits 1 unless all is well."""
     checks = list(run_checks(Settings.from_env()))
-    rows = [[c.subject, "missing" if c.remedy else "ok", c.found, c.remedy] for c in checks]
+    rows = [[c.subject, c.state, c.found, c.remedy] for c in checks]
     print_table(["what", "state", "found", "what to do"], rows)
     if any(check.remedy for check in checks):
         raise typer.Exit(1)
@@ -51,6 +57,11 @@ def run_checks(settings: Settings) -> Iterator[Check]:
     yield Check("cores", str(os.cpu_count()))
     yield Check("free memory", _gigabytes(psutil.virtual_memory().available))
     yield _cache(settings.cache)
+    if importlib.util.find_spec("torch") is not None:
+        from ghostlab.registry import problems
+
+        for problem in problems():
+            yield Check("plug-in", problem, "update or uninstall the package that offers it")
 
 
 def _required() -> list[str]:
@@ -82,14 +93,23 @@ def _device(settings: Settings) -> Check:
 
 
 def _cache(folder: Path) -> Check:
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else 0
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     writable = existing.is_dir() and os.access(existing, os.W_OK)
     return Check(
         "cache",
-        f"{folder} ({_gigabytes(size)})",
+        f"{folder} ({_gigabytes(_size(folder))})",
         "" if writable else "set GHOSTLAB_CACHE to a writable folder",
     )
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files below ``folder``, whatever other processes delete meanwhile."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size
 
 
 def _gigabytes(count: int) -> str:

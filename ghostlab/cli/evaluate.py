@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ghostlab.cli.run import followed, write_file
+from ghostlab.cli.run import followed, written
 from ghostlab.cli.show import print_table
 from ghostlab.errors import ConfigError
 from ghostlab.results.records import Metric
@@ -44,7 +44,7 @@ def evaluate_command(
 ) -> None:
     """Let models answer zero-shot tasks: accuracy, standard error, and whether a difference is real."""
     if (result is None) == (not model):
-        raise ConfigError("Either models or a run are evaluated.", "Give one of --model and --result.")
+        raise ConfigError("Evaluate either models or a run.", "Give one of --model and --result.")
     asked = parse_tasks(tasks)
     source = list(model or []) if result is None else RunResult.load(result)
     from ghostlab.lab.lab import Lab
@@ -53,8 +53,8 @@ def evaluate_command(
         found = Lab(Settings.from_env()).evaluate(
             source, asked, limit=limit, hub=hub, progress=sink, cancel=token
         )
-    show(found)
-    write_file(out, found.save)
+    with written(out, found.save):
+        show(found)
 
 
 def show(found: ZeroShot) -> None:

@@ -29,7 +29,7 @@ def export_command(
 ) -> None:
     """Write a recovered model, with its operators, model card and the command that repeats the run."""
     if stock and mergekit:
-        raise ConfigError("--stock and --mergekit are two forms.", "Give one of them.")
+        raise ConfigError("--stock and --mergekit exclude each other.", "Give one of them.")
     loaded = RunResult.load(result)
     from ghostlab.lab.lab import Lab
     from ghostlab.lab.requests import ExportForm

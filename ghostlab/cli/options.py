@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from ghostlab.config import FIELDS, RunConfig, RunField
 from ghostlab.errors import ConfigError, GhostlabError
 
+Command = TypeVar("Command", bound=Callable[..., None])
 
-def config_parameters() -> list[inspect.Parameter]:
-    """One keyword parameter with a typer option per field; ``None`` means that the flag was not given."""
-    return [_parameter(field) for field in FIELDS.values()]
+
+def with_settings(*names: str) -> Callable[[Command], Command]:
+    """Give a command, whose ``**flags`` they become, a flag per field of RunConfig: all, or those named.
+
+    A flag that was not given is ``None``.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [_parameter(field) for field in FIELDS.values() if not names or field.name in names]
+        parameters += [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        return command
+
+    return decorate
 
 
 def _parameter(field: RunField) -> inspect.Parameter:
@@ -55,7 +69,7 @@ def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
             file's or the default ``drop`` and the other way round.
 
     Raises:
-        ConfigError: If the file cannot be read, has a key that is none, or a value is of the wrong kind.
+        ConfigError: If the file cannot be read, has an unknown key, or a value is of the wrong kind.
     """
     values = {} if path is None else _read_file(path)
     given = {name: value for name, value in flags.items() if value is not None}
@@ -76,15 +90,16 @@ def _read_file(path: Path) -> dict[str, Any]:
             f"'{path}' is not a readable JSON file.", "Give --config a file with the keys of a run."
         ) from error
     if isinstance(values, dict) and "schema" in values:
-        stored = values.get("config")
-        values = {"prompt_format": "raw", **stored} if isinstance(stored, dict) else None  # as before chat
+        values = values.get("config")  # of a result
     if not isinstance(values, dict):
         raise ConfigError(
-            f"'{path}' holds no configuration.", 'Write an object, for example {"drop": "20:25"}.'
+            f"'{path}' contains no configuration.", 'Write an object, for example {"drop": "20:25"}.'
         )
     unknown = sorted(set(values) - set(FIELDS))
     if unknown:
-        raise ConfigError(f"'{unknown[0]}' in '{path}' is no setting.", f"Known are {', '.join(FIELDS)}.")
+        raise ConfigError(
+            f"Unknown setting '{unknown[0]}' in '{path}'.", f"Settings are {', '.join(FIELDS)}."
+        )
     return values
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from ghostlab import checks
-from ghostlab.cli.options import build_config, config_parameters
+from ghostlab.cli.options import build_config, with_settings
 from ghostlab.cli.show import print_result
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
@@ -27,35 +26,28 @@ from ghostlab.settings import Settings
 
 REPORT_FILE = "report.html"
 
-_OUT = Annotated[
-    Path | None,
-    typer.Option("--out", help="Folder for result.json, operators.safetensors and report.html."),
-]
-_FILE = Annotated[
-    Path | None,
-    typer.Option("--config", help="JSON file with settings, or a result.json to repeat; flags go over it."),
-]
 
-
-def run_command() -> Callable[..., None]:
-    """The function behind ``ghostlab run``: its flags are RunConfig's fields, ``--config`` and ``--out``."""
-
-    def run(out: Path | None, config: Path | None, **flags: Any) -> None:
-        """Cut a model, fit the replacements, and measure what was lost and what came back."""
-        run_to_folder(build_config(config, flags), out, Settings.from_env())
-
-    own = [
-        inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OUT),
-        inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_FILE),
-    ]
-    parameters = [*config_parameters(), *own]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
+@with_settings()
+def run_command(
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for result.json, operators.safetensors and report.html."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="JSON file with settings, or a result.json to repeat; flags go over it."
+        ),
+    ] = None,
+    **flags: Any,
+) -> None:
+    """Cut a model, fit the replacements, and measure what was lost and what came back."""
+    run_to_folder(build_config(config, flags), out, Settings.from_env())
 
 
 def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> RunResult:
-    """Run ``config``, print its table and warnings, and write the files of ``--out`` if asked for.
+    """Run ``config``, write the files of ``--out`` if asked for, and print its table and warnings.
 
     Raises:
         GhostlabError: If the configuration, an input or the folder cannot be used; checked before computing
@@ -69,8 +61,8 @@ def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> Ru
 
     with followed() as (sink, token):
         result = Lab(settings).run(config, progress=sink, cancel=token)
-    print_result(result)
-    write_file(out, partial(_save, result))
+    with written(out, partial(_save, result)):
+        print_result(result)
     return result
 
 
@@ -98,19 +90,21 @@ def followed() -> Iterator[tuple[ProgressSink, CancelToken]]:
         yield sink, token
 
 
-def write_file(out: Path | None, save: Callable[[Path], object]) -> None:
-    """Let ``save`` write what ``--out`` names, if it names anything.
+@contextmanager
+def written(out: Path | None, save: Callable[[Path], object]) -> Iterator[None]:
+    """Let ``save`` write what ``--out`` names, if anything, before the block prints; then say where it is.
 
     Raises:
         ResultError: If it cannot be written.
     """
-    if out is None:
-        return
     try:
-        save(out)
+        if out is not None:
+            save(out)
     except OSError as error:
         raise ResultError(f"'{out}' could not be written: {error.strerror}.") from error
-    typer.echo(f"Wrote {out}")
+    yield
+    if out is not None:
+        typer.echo(f"Wrote {out}")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -182,10 +182,10 @@ def test_bad_input_is_one_line_and_code_2(
     ("content", "says"),
     [
         ("{", "not a readable JSON file"),
-        ("[1]", "holds no configuration"),
+        ("[1]", "contains no configuration"),
         ('{"sequences": "many"}', "--sequences is 'many'. Give a whole number, for example 64."),
         ('{"sequnces": 8}', "'sequnces'"),
-        ('{"schema": 1, "config": null}', "holds no configuration"),
+        ('{"schema": 1, "config": null}', "contains no configuration"),
     ],
 )
 def test_bad_config_files(
@@ -396,3 +396,59 @@ def test_doctor_knows_a_device_that_is_not_there(
     monkeypatch.setenv("GHOSTLAB_DEVICE", "warp")
     assert main(["doctor"]) == 1
     assert "'warp' is not a device." in capsys.readouterr().out
+
+
+def test_doctor_does_not_mind_files_that_another_process_deletes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GHOSTLAB_CACHE", str(tmp_path))
+    (tmp_path / "states").mkdir()
+    (tmp_path / "states" / "gone").write_bytes(bytes(10_000_000))
+    (tmp_path / "kept").write_bytes(bytes(20_000_000))
+    walk = os.walk
+
+    def listed_then_deleted(folder: Path) -> Iterator[Any]:
+        for place in walk(folder):
+            (tmp_path / "states" / "gone").unlink(missing_ok=True)
+            yield place
+
+    monkeypatch.setattr("ghostlab.cli.doctor.os.walk", listed_then_deleted)
+    assert main(["doctor"]) in (0, 1)
+    assert f"{tmp_path} (0.02 GB)" in capsys.readouterr().out
+
+
+def test_plug_ins_that_were_left_out_are_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    problem = "The operator plug-in 'halfway' of package 'other' was left out: ImportError: no module."
+    monkeypatch.setattr("ghostlab.registry.problems", lambda: [problem])
+    assert main(["methods"]) == 0
+    assert f"Warning: {problem}" in capsys.readouterr().out
+    assert main(["doctor"]) == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "plug-in" in line)
+    assert " problem " in line
+    assert problem in line
+
+
+def test_methods_can_be_written_as_the_tables_of_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
+    from ghostlab.pruning.registry import CRITERIA
+    from ghostlab.recovery.registry import OPERATORS
+
+    assert main(["methods", "--markdown"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines.count("") == 1
+    for name in (*OPERATORS, *CRITERIA):
+        assert sum(line.startswith(f"| `{name}` |") for line in lines) == 1
+
+
+def test_files_are_written_before_anything_is_printed(
+    lab: FakeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: Any, **__: Any) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    monkeypatch.setattr("ghostlab.cli.show.Console.print", closed)
+    assert main(["run", "--out", str(tmp_path / "out")]) == 1
+    assert RunResult.load(tmp_path / "out").config == RunConfig()
+    assert main(["atlas", "--lengths", "2", "--out", str(tmp_path / "atlas.json")]) == 1
+    assert Atlas.load(tmp_path / "atlas.json").lengths == [2]
