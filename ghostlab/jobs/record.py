@@ -1,23 +1,22 @@
-"""What is known of a job: the store's record of it, and the view that watchers get."""
+"""A job: what is known of it, and how its own work reports."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
 
 from ghostlab.progress import CancelToken, ProgressUpdate
 
 Result = TypeVar("Result")
-Seen_co = TypeVar("Seen_co", covariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
 JobState = Literal["waiting", "running", "done", "failed", "stopped"]
 
 
 @dataclass(frozen=True)
-class JobView(Generic[Seen_co]):
-    """What a watcher sees of a job at one moment.
+class JobView(Generic[Result_co]):
+    """What is known of a job at one moment: the store keeps the newest, watchers are given it.
 
     Attributes:
         about: What the work is, in the words of whoever submitted it.
@@ -29,114 +28,80 @@ class JobView(Generic[Seen_co]):
         texts: Variant -> text generated so far.
         result: What the work returned, or kept before it was stopped or failed.
         error: The sentence for the user when the job failed.
+        owner, key: Whose it is, and the name of the request: equal ones are the same work.
+        uploader: Who uploaded the result; ``None`` for a job that computed it.
+        started, ended: Seconds of the monotonic clock; 0 for not yet.
+        pace: (fraction, elapsed) of the updates so far, for the estimate.
     """
 
     id: str
     kind: str
-    about: str
-    state: JobState
-    version: int
-    fraction: float
-    message: str
-    position: int
-    elapsed: float
-    remaining: float | None
-    texts: Mapping[str, str]
-    result: Seen_co | None
-    error: str
-    stopping: bool
+    about: str = ""
+    state: JobState = "waiting"
+    version: int = 0
+    fraction: float = 0.0
+    message: str = ""
+    position: int = 0
+    elapsed: float = 0.0
+    remaining: float | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    result: Result_co | None = None
+    error: str = ""
+    stopping: bool = False
+    owner: str = ""
+    key: str = ""
+    uploader: str | None = None
+    came: float = field(default_factory=time.monotonic)
+    started: float = 0.0
+    ended: float = 0.0
+    pace: tuple[tuple[float, float], ...] = ((0.0, 0.0),)
 
     @property
     def finished(self) -> bool:
         """Whether nothing more will happen."""
         return self.state not in ("waiting", "running")
 
+    def advanced(self, fraction: float, message: str) -> JobView[Result_co]:
+        """With a report of how far the work is; the pace keeps steps of at least half a per cent."""
+        step = ((fraction, time.monotonic() - self.started),) if fraction - self.pace[-1][0] >= 0.005 else ()
+        return replace(self, fraction=fraction, message=message, pace=(*self.pace, *step))
 
-@dataclass(eq=False)
-class JobRecord(Generic[Result]):
-    """The store's own notes on a job; touched only while the store's lock is held.
-
-    ``identity`` is owner, kind and key; ``start`` runs the work and is cleared once a thread has it;
-    ``parts`` are the identities and bytes of what the result holds.
-    """
-
-    id: str
-    kind: str
-    identity: tuple[str, str, str]
-    about: str = ""
-    start: Callable[[], object] | None = None
-    came: float = field(default_factory=time.monotonic)
-    cancel: CancelToken = field(default_factory=CancelToken)
-    state: JobState = "waiting"
-    version: int = 0
-    fraction: float = 0.0
-    message: str = ""
-    started: float = 0.0
-    ended: float = 0.0
-    texts: dict[str, str] = field(default_factory=dict)
-    result: Result | None = None
-    error: str = ""
-    parts: Mapping[int, int] = field(default_factory=dict)
-    pace: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
-
-    def advance(self, fraction: float, message: str) -> None:
-        """Note how far the work is; the way there in steps of at least half a per cent."""
-        self.fraction, self.message = fraction, message
-        if fraction - self.pace[-1][0] >= 0.005:
-            self.pace.append((fraction, time.monotonic() - self.started))
-
-    def look(self, position: int) -> JobView[Result]:
-        """A frozen view of the job as it is now, at this place of the waiting list."""
+    def at(self, position: int, *, stopping: bool) -> JobView[Result_co]:
+        """As it is now, at this place of the waiting list."""
         elapsed = (self.ended or time.monotonic()) - self.started if self.started else 0.0
-        return JobView(
-            id=self.id,
-            kind=self.kind,
-            about=self.about,
-            state=self.state,
-            version=self.version,
-            fraction=self.fraction,
-            message=self.message,
-            position=position,
-            elapsed=elapsed,
-            remaining=time_left(self.pace, self.fraction, elapsed),
-            texts=dict(self.texts),
-            result=self.result,
-            error=self.error,
-            stopping=self.cancel.cancelled,
-        )
+        remaining = time_left(self.pace, self.fraction, elapsed)
+        times: dict[str, Any] = {"elapsed": elapsed, "remaining": remaining}
+        return replace(self, position=position, stopping=self.stopping or stopping, **times)
+
+
+Change = Callable[[JobView[Any]], JobView[Any]]
 
 
 class Job(Generic[Result]):
     """A job as its own work sees it: where to report, what to keep, whether to stop.
 
     Args:
-        record: The store's notes on it.
-        change: A locked change of the record that wakes the watchers.
+        id: The job's id.
+        cancel: The token that stops it.
+        change: Changes what is known of it and wakes the watchers.
     """
 
-    def __init__(
-        self,
-        record: JobRecord[Result],
-        change: Callable[[], AbstractContextManager[JobRecord[Result]]],
-    ) -> None:
+    def __init__(self, id: str, cancel: CancelToken, change: Callable[[Change], None]) -> None:
+        self.id = id
+        self.cancel = cancel
         self._change = change
-        self.id = record.id
-        self.cancel = record.cancel
 
     def progress(self, update: ProgressUpdate) -> None:
         """Report how far the work is; fits :data:`~ghostlab.progress.ProgressSink`."""
-        with self._change() as record:
-            record.advance(update.fraction, update.message)
+        self._change(lambda view: view.advanced(update.fraction, update.message))
 
     def text(self, variant: str, text: str) -> None:
         """Show ``text`` as what ``variant`` has generated so far."""
-        with self._change() as record:
-            record.texts[variant] = text
+        self._change(lambda view: replace(view, texts={**view.texts, variant: text}))
 
     def keep(self, result: Result) -> None:
         """Keep a result that must survive a later stop or failure."""
-        with self._change() as record:
-            record.result = result
+        self._change(lambda view: replace(view, result=result))
 
 
 def time_left(pace: Sequence[tuple[float, float]], fraction: float, elapsed: float) -> float | None:

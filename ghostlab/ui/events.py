@@ -88,9 +88,9 @@ class Events:
         self.service.jobs.cancel(job)
         return {self.page.job: gr.skip()}
 
-    def accept(self, data: bytes | None, followed: str) -> Update:
+    def accept(self, request: gr.Request, data: bytes | None, followed: str) -> Update:
         """Fill the sidebar from a file, and show its result if it holds one."""
-        config, opened = self.service.accept(data or b"")
+        config, opened = self.service.accept(data or b"", request.session_hash or "")
         update = self._filled(config)
         if not opened:
             gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)

@@ -242,10 +242,12 @@ def test_results_are_bounded_by_bytes_and_parts_that_they_share_count_once() -> 
     ids = {name: store.submit("run", name, lambda job, name=name: name) for name in ("small", "shared")}
     for job_id in ids.values():
         finish(store, job_id)
-    ids["again"] = store.put("file", "again", "about")
+    ids["again"] = store.submit("run", "again", lambda _: "again")
+    finish(store, ids["again"])
     assert [store.view(ids[name]) is not None for name in ids] == [True, True, True]  # 90 bytes
     assert store.view(ids["small"]) is not None  # looked at last
-    ids["huge"] = store.put("file", "huge")
+    ids["huge"] = store.submit("run", "huge", lambda _: "huge")
+    finish(store, ids["huge"])
     assert [store.view(ids[name]) is not None for name in ids] == [False, False, False, True]
     assert all(store.made_room(ids[name]) for name in ("small", "shared", "again"))
     assert not store.made_room(ids["huge"])
@@ -253,6 +255,17 @@ def test_results_are_bounded_by_bytes_and_parts_that_they_share_count_once() -> 
     view = store.view(ids["huge"])
     assert view is not None
     assert (view.state, view.result, view.fraction) == ("done", "huge", 1.0)
+
+
+def test_uploads_push_out_no_computed_result_and_first_those_of_who_has_most() -> None:
+    store: JobStore[str] = JobStore(kept=3)
+    computed = store.submit("run", "k", lambda _: "mine", owner="ann")
+    finish(store, computed)
+    of_bob = store.put("file", "bob", uploader="bob")
+    flood = [store.put("file", str(number), uploader="eve") for number in range(9)]
+    kept = [job_id for job_id in (computed, of_bob, *flood) if store.view(job_id) is not None]
+    assert kept == [computed, of_bob, *flood[-2:]]
+    assert store.made_room(flood[0])
 
 
 @pytest.mark.parametrize("ending", [ConfigError("x"), Cancelled(), None])

@@ -187,7 +187,7 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     page.service.lab.before = fail
     job_id = pressed(page)
     file = json.dumps(make_result(seed=1).to_dict()).encode()
-    during = page.accept(file, job_id)
+    during = page.accept(visitor(), file, job_id)
     assert shell.job not in during, "Stop and the status line still belong to the run"
     assert shell.status not in during
     assert during[shell.shown] == during[shell.drawn]
@@ -195,9 +195,9 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     go_on.set()
     assert "Failed: It went wrong." in followed(page, job_id, "")[-1][shell.status]
     assert page.told == ["It went wrong."]
-    after = page.accept(file, job_id)
+    after = page.accept(visitor(), file, job_id)
     assert (after[shell.job], after[shell.status]) == (after[shell.shown], "")
-    settings = page.accept(b'{"drop": "3:5"}', job_id)
+    settings = page.accept(visitor(), b'{"drop": "3:5"}', job_id)
     assert not {shell.job, shell.status, shell.shown} & set(settings)
     assert page.told == ["It went wrong."], "an old error is not told again"
 

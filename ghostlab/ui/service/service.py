@@ -185,8 +185,8 @@ class Service:
         except ResultError:
             return None
 
-    def accept(self, data: bytes) -> tuple[RunConfig, str]:
-        """Take in a file: its configuration, and the id of its result, empty if it holds none.
+    def accept(self, data: bytes, owner: str = "") -> tuple[RunConfig, str]:
+        """Take in an owner's file: its configuration, and the id of its result, empty if it holds none.
 
         Raises:
             GhostlabError: If it cannot be read; see :func:`ghostlab.ui.service.handed.read`.
@@ -194,7 +194,7 @@ class Service:
         found = handed.read(data, self.settings.limits.file_bytes)
         if isinstance(found, RunConfig):
             return found, ""
-        return found.config, self.jobs.put("file", found, found.config.to_query())
+        return found.config, self.jobs.put("file", found, found.config.to_query(), owner)
 
     def find(self, shown: str) -> RunResult | None:
         """As :meth:`result`, but ``None`` if there is none."""
