@@ -12,6 +12,7 @@ import gradio as gr
 from ghostlab.config import RunConfig
 from ghostlab.errors import ResultError
 from ghostlab.ui.page import user_errors
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 
 
@@ -23,14 +24,14 @@ def expose(service: Service) -> None:
         under "config", for example {"drop": "20:25", "recover": ["ghost"]}; what is missing takes its
         default."""
         with user_errors():
-            return service.start(RunConfig.from_dict(config, strict=True), request.session_hash or "")
+            return requests.run(service, request.session_hash or "", RunConfig.from_dict(config, strict=True))
 
     def atlas(config: dict[str, Any], lengths: str, request: gr.Request) -> str:
         """Queue a survey of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
-        return its id at once. Of `config`, as for run, the settings of model, text and calibration count."""
+        return its id at once. Only the model, text and calibration settings of `config` are used."""
         with user_errors():
-            return service.survey(
-                RunConfig.from_dict(config, strict=True), lengths, request.session_hash or ""
+            return requests.atlas(
+                service, request.session_hash or "", RunConfig.from_dict(config, strict=True), lengths
             )
 
     def status(run_id: str) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def expose(service: Service) -> None:
     def cancel(run_id: str) -> dict[str, Any]:
         """Stop the run or survey of this id and return its status; harmless at any time."""
         with user_errors():
-            service.cancel(run_id)
+            service.jobs.cancel(run_id)
             return _status(service, run_id)
 
     for endpoint in (run, atlas, status, result, cancel):

@@ -12,17 +12,21 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.config import RunConfig
-from ghostlab.errors import ResultError
+from ghostlab.errors import GhostlabError, ResultError
 from ghostlab.jobs.record import JobView
 from ghostlab.results.run import RunResult
 from ghostlab.ui import address, html
 from ghostlab.ui.page import Outputs, Page, Tab, Update, on
-from ghostlab.ui.queue import PAUSE, Queue, add
+from ghostlab.ui.queue import PAUSE, Queue
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Finding
+from ghostlab.ui.service.uploads import WANTED
 from ghostlab.ui.sidebar import scores, sidebar
 
 TICK = 0.5
 """Seconds between two looks at the job that a page follows; no thread waits meanwhile."""
+DRAWING: dict[str, Any] = {"concurrency_id": "drawing", "concurrency_limit": 4}
+"""Figures take seconds and a core: so many pages at once are drawn, the others wait."""
 SILENCE = 1.0
 """Seconds after which a page is told again how long its job has taken, even if nothing else is new."""
 
@@ -54,8 +58,8 @@ class Events:
         follows = [page.job, *page.tells, *shows, *lists, *found, *page.pressed]
         on(page.job.change, self.watch, [page.job, page.shown, page.jobs], follows, trigger_mode="multiple")
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
-        on(page.shown.change, self.words, page.shown, words)
-        on(page.drawn.change, self.figures, page.drawn, figures)
+        on(page.shown.change, self.words, page.shown, words, **DRAWING)
+        on(page.drawn.change, self.figures, page.drawn, figures, **DRAWING)
         page.bind()
         page.demo.load(None, None, None, js="ghostlab.foldSidebar")
         first = [page.job, *inputs, page.status, *shows, *lists, *words, *figures, *found]
@@ -75,8 +79,12 @@ class Events:
     def run(self, request: gr.Request, followed: str, *values: Any) -> Update:
         """Queue a run of what the sidebar says; a job that is under way stays the followed one."""
         config = sidebar.read(dict(zip(self.page.controls, values, strict=True)))
-        job_id = add(self.service, config, request.session_hash or "")
-        job = self.service.jobs.view(followed)
+        owner, jobs = request.session_hash or "", self.service.jobs
+        going = [view.id for view in jobs.listed((), owner) if not view.finished]
+        job_id = requests.run(self.service, owner, config)
+        if job_id in going:
+            gr.Info("That configuration is in the list already.", title="Nothing to add", duration=5)
+        job = jobs.view(followed)
         return self.page.started(job_id) if job is None or job.finished else {self.page.job: gr.skip()}
 
     def press(self, event: gr.EventData, followed: str) -> Update:
@@ -90,7 +98,7 @@ class Events:
 
     def accept(self, request: gr.Request, data: bytes | None, followed: str) -> Update:
         """Fill the sidebar from a file, and show its result if it holds one."""
-        config, opened = self.service.accept(data or b"", request.session_hash or "")
+        config, opened = self.service.open_file(data or b"", request.session_hash or "")
         update = self._filled(config)
         if not opened:
             gr.Info("Its settings are in the sidebar. Press Run to measure them.", title="Opened", duration=5)
@@ -119,7 +127,9 @@ class Events:
         It follows a job of its address that is under way, else the first of its own that it has not shown.
         """
         page, query = self.page, list(request.query_params.multi_items())
-        named = {name: address.job(self.service, query, name) for name in address.NAMES}
+        named: dict[str, JobView[Finding] | None] = {
+            name: address.job(self.service, query, name) for name in address.NAMES
+        }
         run = named["run"]
         own = Queue(self.service.jobs, jobs, request.session_hash or "")
         job = address.followed(list(named.values()))
@@ -147,21 +157,35 @@ class Events:
         """
         follow = _Follow(self, job_id, shown, Queue(self.service.jobs, jobs, request.session_hash or ""))
         yield {self.page.status: gr.skip()}  # gradio blanks the outputs of a generator that yields nothing
-        while not follow.over:
+        while job_id:
             if update := await asyncio.to_thread(follow.look):
                 yield update
-            await asyncio.sleep(0.0 if follow.over else TICK)
+            if follow.over:
+                break
+            await asyncio.sleep(TICK)
         if follow.queue.coming(job_id) is not None:
             await asyncio.sleep(PAUSE)
             yield await asyncio.to_thread(follow.hand_over)
 
     def words(self, shown: str) -> Update:
         """What the tabs say of a result besides its figures."""
-        return self._rendered(self.service.result(shown), "words")
+        return self._drawn(shown, "words")
 
     def figures(self, drawn: str) -> Update:
         """The figures of a result."""
-        return self._rendered(self.service.result(drawn), "figures")
+        return self._drawn(drawn, "figures")
+
+    def _drawn(self, job_id: str, part: Literal["words", "figures"]) -> Update:
+        result = self.service.result(job_id)
+        try:
+            return self._rendered(result, part)
+        except GhostlabError:
+            raise
+        except Exception as error:  # parts that do not fit together fail in as many ways as there are figures
+            view = self.service.jobs.view(job_id)
+            if view is None or view.kind != "file":
+                raise
+            raise ResultError("The result is damaged: its figures do not fit together.", WANTED) from error
 
     def example(self) -> Update:
         """The example's page, drawn once for all visitors."""
@@ -212,9 +236,9 @@ class _Follow:
         self.events = events
         self.job_id = job_id
         self.queue = queue
-        self.over = not job_id
+        self.over = False
         self._seen, self._sent = -1, 0.0
-        self._last = events.service.find(shown)
+        self._last = events.service.find(shown, RunResult)
         self._listed: Update = {}
 
     def look(self) -> Update:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-import gradio as gr
-
 from ghostlab.config import RunConfig, label_of
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
@@ -19,7 +17,7 @@ from ghostlab.jobs.store import JobStore
 from ghostlab.results.run import RunResult
 from ghostlab.ui import html
 from ghostlab.ui.address import LONGEST
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.service import Finding
 
 View = JobView[Finding]
 MOST = 100
@@ -36,19 +34,6 @@ _KINDS = {
     "scores": "Scores of layers",
 }
 _IN_FRONT = ("drop", "select", "count", "recover")
-
-
-def add(service: Service, config: RunConfig, owner: str) -> str:
-    """Queue a run and return its id; the visitor is told if that very run waits or computes already.
-
-    Raises:
-        GhostlabError: If it cannot work here or too many jobs wait.
-    """
-    going = [view.id for view in service.jobs.listed((), owner) if not view.finished]
-    job = service.start(config, owner)
-    if job in going:
-        gr.Info("That configuration is in the list already.", title="Nothing to add", duration=5)
-    return job
 
 
 class Queue:

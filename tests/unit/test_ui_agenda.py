@@ -19,7 +19,6 @@ from ghostlab.progress import Progress
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui import events
-from ghostlab.ui import queue as queue_module
 from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
 from ghostlab.ui.queue import Queue
@@ -142,7 +141,7 @@ def test_the_list_says_the_places_and_a_stopped_one_leaves_it(page: Events, gate
     own.look()
     assert [word in own.html(view) for word in ("Computing", "Next", "Number 2 in line")] == [True] * 3
     assert own.html(view).count(">Stop<") == 3
-    page.service.cancel(second)
+    page.service.jobs.cancel(second)
     own.look()
     assert "Seed 2" not in own.html(view)
     assert f'data-job="{third}"' in own.html(view)
@@ -153,7 +152,7 @@ def test_the_list_says_the_places_and_a_stopped_one_leaves_it(page: Events, gate
 
 def test_the_same_configuration_is_not_queued_twice(page: Events, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(queue_module.gr, "Info", lambda text, **_: told.append(text))
+    monkeypatch.setattr(events.gr, "Info", lambda text, **_: told.append(text))
     visitor = Visitor(page)
     for seed in (1, 2, 2):
         visitor.press_run(seed=seed)
@@ -168,7 +167,7 @@ def test_a_page_that_is_loaded_anew_goes_by_what_ended_meanwhile(page: Events, g
     jobs = ids(page)
     kept = Queue(page.service.jobs, [], "ann").stored()
     gate.set()
-    for _ in page.service.follow(jobs[-1]):
+    for _ in page.service.jobs.follow(jobs[-1]):
         pass
     again = Visitor(page, kept, "ann after a reload")
     again.take(page.open(again.request, kept))

@@ -18,6 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.results.atlas import Atlas, atlas_config
 from ghostlab.settings import Settings
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar.controls import BY_HAND
 from ghostlab.ui.tabs.atlas import view as tab
@@ -45,8 +46,8 @@ def surveys(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Surve
 
 
 def mapped(service: Service, lengths: str = "2-3") -> str:
-    job_id = service.survey(CONFIG, lengths, "ann")
-    assert list(service.follow(job_id))[-1].state == "done"
+    job_id = requests.atlas(service, "ann", CONFIG, lengths)
+    assert list(service.jobs.follow(job_id))[-1].state == "done"
     return job_id
 
 
@@ -57,14 +58,14 @@ def test_a_survey_is_a_job_that_is_no_run(service: Service) -> None:
     assert found.config == atlas_config(CONFIG) == RunConfig(sequences=8, seed=2)
     with pytest.raises(ResultError, match="no run"):
         service.result(job_id)
-    run = service.start(RunConfig(), "ann")
-    assert list(service.follow(run))[-1].state == "done"
+    run = requests.run(service, "ann", RunConfig())
+    assert list(service.jobs.follow(run))[-1].state == "done"
     for other in (run, "gone"):
         with pytest.raises(ResultError, match="no longer on this server"):
             service.atlas(other)
     assert service.atlas("").lengths == make_atlas().lengths
     with pytest.raises(ConfigError, match="1-10"):
-        service.survey(CONFIG, "some", "ann")
+        requests.atlas(service, "ann", CONFIG, "some")
 
 
 def test_a_page_opens_on_the_example_or_on_the_map_of_its_address(surveys: Surveys) -> None:

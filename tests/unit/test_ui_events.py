@@ -15,15 +15,15 @@ import gradio as gr
 import pytest
 
 from ghostlab.config import RunConfig
-from ghostlab.errors import ConfigError
+from ghostlab.errors import ConfigError, ResultError
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import address, picks, writing
+from ghostlab.ui import address, picks
 from ghostlab.ui import events as events_module
 from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
 from ghostlab.ui.page import user_errors
-from ghostlab.ui.service.score_jobs import queue_scores
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.picker import BY_HAND
 from ghostlab.ui.tabs.operator import view as operator_tab
@@ -105,7 +105,7 @@ def test_why_there_are_no_operators_to_save_is_said() -> None:
 def test_generation_redraws_nothing(page: Events) -> None:
     job_id = pressed(page)
     followed(page, job_id, "")
-    written = writing.queue(page.service, job_id, "ann", "Again", "raw", 3, 0.0, 1.0)
+    written = requests.generate(page.service, "ann", job_id, "Again", "raw", 3, 0.0, 1.0)
     updates = followed(page, written, job_id)
     assert sent(updates, page.page.drawn) == []
     assert sent(updates, page.page.shown)[-1] == written
@@ -129,7 +129,7 @@ def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Eve
 def test_a_block_map_is_watched_like_a_run_and_found_again_beside_it(page: Events) -> None:
     run = pressed(page)
     followed(page, run, "")
-    job_id = page.service.survey(RunConfig(), "2-3", "ann")
+    job_id = requests.atlas(page.service, "ann", RunConfig(), "2-3")
     started = page.page.started(job_id)
     assert not started[by_id(page, "atlas-start")].interactive
     assert started[by_id(page, "atlas-stop")].interactive
@@ -149,7 +149,7 @@ def test_a_page_that_opens_while_a_map_is_made_shows_the_run_and_follows_the_map
     followed(page, run, "")
     entered, leave = threading.Event(), threading.Event()
     page.service.lab.before = lambda _: (entered.set(), leave.wait(10))  # type: ignore[attr-defined]
-    job_id = page.service.survey(RunConfig(), "2", "ann")
+    job_id = requests.atlas(page.service, "ann", RunConfig(), "2")
     assert entered.wait(10)
     opened = page.open(newcomer(f"run={run}&atlas={job_id}"), [])
     leave.set()
@@ -162,7 +162,7 @@ def test_scores_are_watched_like_a_run_and_found_again_with_their_settings(page:
     run = pressed(page)
     followed(page, run, "")
     asked = RunConfig(drop=None, select="taylor", count=4)
-    job_id = queue_scores(page.service, asked, owner="ann")
+    job_id = requests.scores(page.service, "ann", asked)
     updates = followed(page, job_id, run)
     assert sent(updates, page.page.found["scores"]) == [job_id]
     assert sent(updates, page.page.shown) == sent(updates, page.page.found["atlas"]) == []
@@ -207,6 +207,23 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     assert "went wrong" not in begun
 
 
+def test_a_file_is_not_drawn_when_it_is_opened_and_one_that_cannot_be_drawn_is_told(
+    page: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = make_result().to_dict()
+    values["runs"][0]["operators"][0]["truncated_svd"]["ranks"].clear()
+    opened = page.accept(json.dumps(values).encode(), "")
+    shown = opened[page.page.shown]
+    assert not {c for tab in page.tabs for c in tab.figures.components} & set(opened)
+    with pytest.raises(ResultError, match="its figures do not fit together"):
+        page.figures(shown)
+    run = pressed(page)
+    followed(page, run, "")
+    monkeypatch.setattr(page, "_rendered", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        page.figures(run)
+
+
 def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -> None:
     for query, sentence in (
         ("run=gone", "That run is no longer on this server"),
@@ -219,7 +236,7 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
 
 
 def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> None:
-    job_id = page.service.start(RunConfig(drop="3:5", sequences=9), "ann")
+    job_id = requests.run(page.service, "ann", RunConfig(drop="3:5", sequences=9))
     followed(page, job_id, "")
     query = address.of(page.service, job_id)
     assert page.open(newcomer(query), [])[page.page.job] == job_id
@@ -233,7 +250,7 @@ def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
     with pytest.raises(gr.Error, match="number is empty"), user_errors():
-        writing.queue(page.service, "", "ann", "Hello", "auto", None, 0.0, 1.0)
+        requests.generate(page.service, "ann", "", "Hello", "auto", None, 0.0, 1.0)
     with pytest.raises(gr.Error, match="Internal error"), user_errors():
         raise KeyError("/secret/path")
 

@@ -17,7 +17,7 @@ from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import spectrum as ranks
 from ghostlab.ui.tabs.operator import switches
@@ -41,27 +41,27 @@ def service(lab: FakeLab, tmp_path: Path) -> Service:
 
 
 def finish(service: Service, job_id: str) -> JobView[RunResult]:
-    return list(service.follow(job_id))[-1]
+    return list(service.jobs.follow(job_id))[-1]
 
 
 def test_a_probe_is_added_to_the_result_it_was_made_of(service: Service, lab: FakeLab) -> None:
-    first = service.start(RunConfig(), "ann")
+    first = requests.run(service, "ann", RunConfig())
     finish(service, first)
     asked = [Alteration(part="symmetric", rank=CHANNELS)]
-    second = queue_probe(service, first, "affine", asked, owner="ann")
+    second = requests.probe(service, "ann", first, "affine", asked)
     assert finish(service, second).state == "done"
     (request,) = lab.of(ProbeRequest)
     assert request.label == "affine"
     assert request.alterations == (Alteration(part="symmetric"),), "the full rank is no rank"
     after = service.result(second)
     assert after.runs is service.result(first).runs, "figures that did not change are not sent again"
-    third = queue_probe(service, second, "affine", [*asked, Alteration(alpha=0.5)], owner="ann")
+    third = requests.probe(service, "ann", second, "affine", [*asked, Alteration(alpha=0.5)])
     finish(service, third)
     assert [p.alteration.alpha for p in service.result(third).probes] == [1.0, 0.5], "each once"
 
 
 def test_the_example_is_run_again_before_it_is_probed(service: Service, lab: FakeLab) -> None:
-    job_id = queue_probe(service, "", None, [Alteration(alpha=0.5)], owner="ann")
+    job_id = requests.probe(service, "ann", "", None, [Alteration(alpha=0.5)])
     assert finish(service, job_id).state == "done"
     assert lab.asked == [make_result().config]
     assert lab.of(ProbeRequest)[0].label == "ghost"
@@ -76,7 +76,7 @@ def test_what_cannot_be_probed_is_refused_before_anything_is_queued(service: Ser
         ("ghost", Alteration(alpha=99), "Strength 99"),
     ):
         with pytest.raises(ConfigError, match=says):
-            queue_probe(service, "", label, [how], owner="ann")
+            requests.probe(service, "ann", "", label, [how])
 
 
 def test_sweeps_go_up_towards_the_full_rank_and_never_ask_for_what_is_known() -> None:
@@ -140,11 +140,11 @@ def test_a_rank_is_measured_at_once_only_where_that_takes_seconds(service: Servi
     assert not at_once(service, "", ""), "the example has no operators"
     assert not at_once(service, "gone", "")
     entered, leave = threading.Event(), threading.Event()
-    first = service.start(RunConfig(), "ann")
+    first = requests.run(service, "ann", RunConfig())
     finish(service, first)
     assert at_once(service, first, first)
     lab.before = lambda _: (entered.set(), leave.wait(10))  # type: ignore[assignment, return-value]
-    second = service.start(RunConfig(seed=1), "ann")
+    second = requests.run(service, "ann", RunConfig(seed=1))
     assert entered.wait(10)
     assert not at_once(service, first, second)
     leave.set()

@@ -12,7 +12,7 @@ from ghostlab.errors import ConfigError, CutError
 from ghostlab.results.atlas import BlockScores, same_scores, scores_config, scores_from_atlas
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui.service.score_jobs import at_hand, queue_scores
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar import scores as scoring
 from tests.helpers.atlases import LAYERS, make_atlas
@@ -31,13 +31,13 @@ def service(tmp_path: Path) -> Service:
 
 
 def at(service: Service, config: RunConfig, found: str = "", shown: str = "") -> SelectionInfo | None:
-    return at_hand(service, config, found=found, shown=shown, mapped="")
+    return scoring.known(service, config, found, shown, "")
 
 
 def test_a_job_scores_the_blocks_and_its_scores_are_those_of_its_settings_alone(service: Service) -> None:
     asked = replace(ASKED, select="taylor", sequences=8)
-    job_id = queue_scores(service, replace(asked, prompt="plays no part", recover=()), owner="ann")
-    view = list(service.follow(job_id))[-1]
+    job_id = requests.scores(service, "ann", replace(asked, prompt="plays no part", recover=()))
+    view = list(service.jobs.follow(job_id))[-1]
     assert (view.kind, view.state) == ("scores", "done")
     assert isinstance(view.result, BlockScores)
     assert view.result.config == asked
@@ -69,7 +69,7 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_queued(service: Ser
         ({"select": None, "drop": "1:2"}, ConfigError, "No criterion is chosen"),
     ):
         with pytest.raises(error, match=says):
-            queue_scores(service, replace(ASKED, **change), owner="ann")  # type: ignore[arg-type]
+            requests.scores(service, "ann", replace(ASKED, **change))  # type: ignore[arg-type]
 
 
 def test_a_map_too_coarse_or_of_something_else_tells_no_scores() -> None:
@@ -108,7 +108,7 @@ def test_the_controls_say_what_is_asked() -> None:
         )
     base = RunConfig(recover=(), prompt="kept")
     service = Service(Settings(), FakeLab())
-    job = service.jobs.view(queue_scores(service, config, owner="ann"))
+    job = service.jobs.view(requests.scores(service, "ann", config))
     assert scoring.resumed(base, None) is base
     again = scoring.resumed(base, job)
     assert again is not None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,17 +19,18 @@ from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.spec import RecoverySpec
 from ghostlab.text import uploads
 from ghostlab.text.corpora import load_text
-from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.service.task_jobs import queue_tasks
 from tests.helpers.documents import DOCUMENTS
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
-NEXT = {"prompt_format": "raw", "new_tokens": 3, "temperature": 0.5, "top_p": 0.9, "owner": "ann"}
+NEXT: tuple[Any, ...] = ("raw", 3, 0.5, 0.9)
+"""Prompt format, new tokens, temperature and top p."""
 
 
 @pytest.fixture
@@ -36,27 +39,27 @@ def example(tmp_path: Path) -> Path:
 
 
 def finish(service: Service, job_id: str) -> JobView[RunResult]:
-    return list(service.follow(job_id))[-1]
+    return list(service.jobs.follow(job_id))[-1]
 
 
 def test_a_run_is_a_job_whose_result_can_be_found_by_its_id(example: Path) -> None:
     service = Service(Settings(), FakeLab(), example)
     config = RunConfig(sequences=8)
-    job_id = service.start(config, "ann")
+    job_id = requests.run(service, "ann", config)
     assert finish(service, job_id).state == "done"
     assert service.result(job_id).config == config
     assert service.result("").config == make_result().config
     with pytest.raises(ResultError, match="no longer on this server"):
         service.result("unknown")
-    assert service.find("unknown") is None
+    assert service.find("unknown", RunResult) is None
 
 
 def test_generation_keeps_the_figures_and_tells_the_truth_about_its_configuration(example: Path) -> None:
     lab = FakeLab()
     service = Service(Settings(), lab, example)
-    first = service.start(RunConfig(sequences=8, seed=7), "ann")
+    first = requests.run(service, "ann", RunConfig(sequences=8, seed=7))
     finish(service, first)
-    second = service.generate(first, prompt="Again", **NEXT)
+    second = requests.generate(service, "ann", first, "Again", *NEXT)
     assert finish(service, second).state == "done"
     before, after = service.result(first), service.result(second)
     assert after.runs is before.runs, "figures that did not change must not be sent again"
@@ -71,7 +74,7 @@ def test_generation_keeps_the_figures_and_tells_the_truth_about_its_configuratio
 def test_generation_from_the_example_runs_its_configuration_first(example: Path) -> None:
     lab = FakeLab()
     service = Service(Settings(), lab, example)
-    finish(service, service.generate("", prompt="Again", **NEXT))
+    finish(service, requests.generate(service, "ann", "", "Again", *NEXT))
     assert lab.asked == [
         replace(
             make_result().config,
@@ -88,13 +91,21 @@ def test_bad_requests_are_refused_before_anything_is_queued(example: Path) -> No
     lab = FakeLab()
     service = Service(Settings("public", limits=PUBLIC_LIMITS), lab, example)
     with pytest.raises(CutError, match="overlap"):
-        service.start(RunConfig(drop="3:6,5:8"), "ann")
+        requests.run(service, "ann", RunConfig(drop="3:6,5:8"))
     with pytest.raises(ConfigError, match="more than this server allows"):
-        service.start(RunConfig(sequences=4096), "ann")
+        requests.run(service, "ann", RunConfig(sequences=4096))
     with pytest.raises(ConfigError, match="'Prompt' is empty"):
-        service.generate("", prompt="  ", **NEXT)
+        requests.generate(service, "ann", "", "  ", *NEXT)
     with pytest.raises(ConfigError, match="'New tokens' is 0"):
-        service.generate("", prompt="Hello", **{**NEXT, "new_tokens": 0})
+        requests.generate(service, "ann", "", "Hello", "raw", 0, 0.5, 0.9)
+    for config, problem in (
+        (RunConfig(recover=(RecoverySpec("magic"),)), "There is no .* 'magic'"),
+        (RunConfig(recover=(RecoverySpec.parse("drop,rank=2"),)), "no option 'rank'"),
+        (RunConfig(drop=None, select="magic"), "There is no criterion 'magic'"),
+        (RunConfig(drop=None, select="shortgpt,windows=2"), "no option 'windows'"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            requests.run(service, "ann", config)
     assert lab.asked == []
 
 
@@ -110,11 +121,11 @@ def test_a_cut_that_cannot_fit_a_known_model_is_refused_before_anything_is_queue
         (str(tmp_path), "2:5", "Block 2:5 lies outside the model. It has 4 layers"),
     ):
         with pytest.raises(CutError, match=problem):
-            service.start(RunConfig(model=model, drop=drop), "ann")
+            requests.run(service, "ann", RunConfig(model=model, drop=drop))
     assert lab.asked == []
     unseen = RunConfig(model="some/unseen-model", drop="40:50")
-    finish(service, service.start(unseen, "ann"))
-    finish(service, service.start(RunConfig(drop=None, select="shortgpt"), "ann"))
+    finish(service, requests.run(service, "ann", unseen))
+    finish(service, requests.run(service, "ann", RunConfig(drop=None, select="shortgpt")))
     assert lab.asked[0] == unseen
 
 
@@ -127,10 +138,10 @@ def test_a_stop_while_generating_keeps_the_figures(example: Path) -> None:
             progress.check()
 
     service = Service(Settings(), FakeLab(wait), example)
-    job_id = service.start(RunConfig(), "ann")
+    job_id = requests.run(service, "ann", RunConfig())
     assert entered.wait(10)
-    service.cancel(job_id)
-    service.cancel(job_id)
+    service.jobs.cancel(job_id)
+    service.jobs.cancel(job_id)
     assert finish(service, job_id).state == "stopped"
     assert service.result(job_id).runs
 
@@ -161,22 +172,22 @@ def a_file(folder: Path, name: str = "notes.txt", text: str = "\n\n".join(DOCUME
 
 def test_an_uploaded_text_is_used_by_its_own_page_only(host: Service, tmp_path: Path) -> None:
     sent = a_file(tmp_path, "my nötes.md")
-    source, about = host.uploaded.take(sent, "ann")
+    source, about = host.uploads.take(sent, "ann")
     assert about.startswith("my n_tes.md: 1 document, ")
     assert not sent.exists(), "only the copy with the secret name stays"
     config = RunConfig(text=source, sequences=8)
-    assert finish(host, host.start(config, "ann")).state == "done"
+    assert finish(host, requests.run(host, "ann", config)).state == "done"
     assert load_text(source, settings=host.settings).name == "my n_tes.md"
     mixture = RunConfig(text=f"wikipedia+2*{source}")
     for borrowed in (config, RunConfig(held_out_text=source), mixture):
         with pytest.raises(TextError, match="uploaded on another page"):
-            host.start(borrowed, "eve")
+            requests.run(host, "eve", borrowed)
     handed = host.jobs.put("file", replace(make_result(), config=config, operators={}))
     label = make_result().runs[0].label
     with pytest.raises(TextError, match="uploaded on another page"):  # it would be run again
-        queue_probe(host, handed, label, [Alteration()], owner="eve")
+        requests.probe(host, "eve", handed, label, [Alteration()])
     with pytest.raises(TextError, match="uploaded on another page"):
-        queue_tasks(host, handed, ["piqa"], 5, owner="eve")
+        requests.tasks(host, "eve", handed, ["piqa"], 5, False)
 
 
 def test_what_cannot_be_used_is_told_at_once_and_not_kept(host: Service, tmp_path: Path) -> None:
@@ -187,7 +198,7 @@ def test_what_cannot_be_used_is_told_at_once_and_not_kept(host: Service, tmp_pat
         ("a.txt", "short", "cannot be divided"),
     ):
         with pytest.raises(TextError, match=told):
-            host.uploaded.take(a_file(tmp_path, name, text), "ann")
+            host.uploads.take(a_file(tmp_path, name, text), "ann")
     assert list((host.settings.cache / "uploads").rglob("a.*")) == []
 
 
@@ -200,7 +211,7 @@ def test_old_uploads_make_room(host: Service, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(uploads, "KEPT", 3)
     sources = []
     for order in range(4):
-        sources.append(host.uploaded.take(a_file(tmp_path), "ann")[0])
+        sources.append(host.uploads.take(a_file(tmp_path), "ann")[0])
         folder = uploads.find(sources[-1], host.settings).parent
         os.utime(folder, (folder.stat().st_mtime - 100 + order,) * 2)
     with pytest.raises(TextError, match="not on this machine"):
@@ -208,7 +219,7 @@ def test_old_uploads_make_room(host: Service, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(uploads, "KEPT", 9)
     kept = [uploads.find(source, host.settings).parent for source in sources[1:]]
     os.utime(kept[1], (0, 0))
-    host.uploaded.take(a_file(tmp_path), "ann")
+    host.uploads.take(a_file(tmp_path), "ann")
     assert [folder.exists() for folder in kept] == [True, False, True], "one is older than a day"
 
 
@@ -218,3 +229,14 @@ def test_old_uploads_make_room(host: Service, tmp_path: Path, monkeypatch: pytes
 def test_the_name_of_an_upload_leads_nowhere_else(name: str) -> None:
     with pytest.raises(TextError, match="not on this machine"):
         uploads.find(name, Settings())
+
+
+def test_two_uploads_at_once_make_room_once(
+    host: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "KEPT", 2)
+    paths = [a_file(tmp_path, f"{number}.txt") for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        sources = [source for source, _ in pool.map(lambda path: host.uploads.take(path, "ann"), paths)]
+    assert len(set(sources)) == 8
+    assert len(host.uploads._owners) == 2

@@ -16,9 +16,8 @@ from ghostlab.plots.figures import tasks as figures
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import Accuracy
 from ghostlab.settings import PUBLIC_LIMITS, Limits, Settings
-from ghostlab.ui.service import task_jobs
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.service.task_jobs import queue_tasks
 from ghostlab.ui.tabs import tasks as tab
 from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
@@ -39,7 +38,7 @@ def asked() -> RunResult:
 @pytest.fixture(autouse=True)
 def harness(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests need none: the laboratory is made up."""
-    monkeypatch.setattr(task_jobs, "require_harness", lambda: None)
+    monkeypatch.setattr(requests, "require_harness", lambda: None)
 
 
 def test_bars_and_table_are_the_figures_of_the_tasks(asked: RunResult) -> None:
@@ -108,14 +107,14 @@ def test_tasks_that_the_original_guesses_lead_neither_sentence_nor_bars(asked: R
 def test_the_papers_splits_are_asked_of_the_hub_where_the_host_allows_it(tmp_path: Path) -> None:
     lab = FakeLab()
     service = Service(Settings(), lab, make_result().save(tmp_path))
-    job = queue_tasks(service, "", ["race"], 5, owner="ann", hub=True)
-    assert list(service.follow(job))[-1].state == "done"
-    other = queue_tasks(service, "", ["race"], 5, owner="ann")
-    assert list(service.follow(other))[-1].state == "done"
+    job = requests.tasks(service, "ann", "", ["race"], 5, True)
+    assert list(service.jobs.follow(job))[-1].state == "done"
+    other = requests.tasks(service, "ann", "", ["race"], 5, False)
+    assert list(service.jobs.follow(other))[-1].state == "done"
     assert [request.hub for request in lab.of(EvaluateRequest)] == [True, False]
     closed = Service(Settings(limits=replace(Limits(), hub_models=False)), lab, make_result().save(tmp_path))
-    with pytest.raises(ConfigError, match="reads no data of the hub"):
-        queue_tasks(closed, "", ["race"], 5, owner="ann", hub=True)
+    with pytest.raises(ConfigError, match="reads no data from the hub"):
+        requests.tasks(closed, "ann", "", ["race"], 5, True)
     for host, allowed in ((service, True), (closed, False)):
         with gr.Blocks() as demo:
             built = tab.build(Page(demo, host))
@@ -131,16 +130,16 @@ def test_answers_stay_with_the_result(asked: RunResult, tmp_path: Path) -> None:
 def test_a_job_adds_the_answers_to_the_shown_result(tmp_path: Path) -> None:
     lab = FakeLab()
     service = Service(Settings(), lab, make_result().save(tmp_path / "example"))
-    first = service.start(RunConfig(), "ann")
-    list(service.follow(first))
-    job = queue_tasks(service, first, ["arc_easy", "boolq"], 20.0, owner="ann")
-    assert list(service.follow(job))[-1].state == "done"
+    first = requests.run(service, "ann", RunConfig())
+    list(service.jobs.follow(first))
+    job = requests.tasks(service, "ann", first, ["arc_easy", "boolq"], 20.0, False)
+    assert list(service.jobs.follow(job))[-1].state == "done"
     assert [(r.tasks, r.limit) for r in lab.of(EvaluateRequest)] == [(("arc_easy", "boolq"), 20)]
     after = service.result(job)
     assert after.runs is service.result(first).runs, "figures that did not change are not sent again"
     assert after.zero_shot is not None
-    again = queue_tasks(service, "", ["shift-llm"], 5, owner="ann")
-    assert list(service.follow(again))[-1].state == "done"
+    again = requests.tasks(service, "ann", "", ["shift-llm"], 5, False)
+    assert list(service.jobs.follow(again))[-1].state == "done"
     assert lab.asked[-1] == make_result().config, "the example has no operators: it is run again first"
     assert len(lab.of(EvaluateRequest)[-1].tasks) == 7
 
@@ -152,12 +151,12 @@ def test_what_cannot_be_asked_is_refused_before_it_waits(tmp_path: Path) -> None
         ([], 10, "No task is named"),
         (["piqa"], None, "number of questions is empty"),
         (["piqa"], 0, "limit is 0"),
-        (["ghosted-layers"], 50, "9 tasks of 50 questions are more than this host allows"),
+        (["ghosted-layers"], 50, "9 tasks of 50 questions are more than this server allows"),
     ):
         with pytest.raises(ConfigError, match=reason):
-            queue_tasks(service, "", names, limit, owner="ann")
+            requests.tasks(service, "ann", "", names, limit, False)
     with pytest.raises(GhostlabError, match="no longer on this server"):
-        queue_tasks(service, "gone", ["piqa"], 10, owner="ann")
+        requests.tasks(service, "ann", "gone", ["piqa"], 10, False)
 
 
 def test_the_tab_is_empty_until_asked(asked: RunResult) -> None:

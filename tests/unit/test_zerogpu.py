@@ -21,9 +21,7 @@ from ghostlab.progress import Progress
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui.service import zerogpu
-from ghostlab.ui.service.probe_jobs import queue_probe
-from ghostlab.ui.service.score_jobs import queue_scores
+from ghostlab.ui.service import requests, zerogpu
 from ghostlab.ui.service.service import Finding, Service
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
@@ -68,25 +66,24 @@ def service(lab: FittingLab, tmp_path: Path) -> Service:
 
 
 def finish(service: Service, job_id: str) -> JobView[Finding]:
-    return list(service.follow(job_id))[-1]
+    return list(service.jobs.follow(job_id))[-1]
 
 
 def test_every_kind_of_job_is_done_as_in_a_laboratory_of_ones_own(service: Service, lab: FittingLab) -> None:
-    run_id = service.start(RunConfig(sequences=8), "ann")
+    run_id = requests.run(service, "ann", RunConfig(sequences=8))
     view = finish(service, run_id)
     assert (view.state, view.texts) == ("done", {"original": " once"})
     assert torch.equal(service.result(run_id).operators["ghost/20:25/dense"], WEIGHT)
-    asked = {"prompt_format": "raw", "new_tokens": 3, "temperature": 0.0, "top_p": 1.0, "owner": "ann"}
-    again = service.generate(run_id, prompt="Again", **asked)  # type: ignore[arg-type]
+    again = requests.generate(service, "ann", run_id, "Again", "raw", 3, 0.0, 1.0)
     assert finish(service, again).state == "done"
     assert [made.text for made in service.result(again).generations] == [" again"]
     assert torch.equal(lab.of(GenerateRequest)[0].result.operators["ghost/20:25/dense"], WEIGHT)
-    probed = finish(service, queue_probe(service, run_id, "ghost", [Alteration(alpha=0.5)], owner="ann"))
+    probed = finish(service, requests.probe(service, "ann", run_id, "ghost", [Alteration(alpha=0.5)]))
     assert probed.state == "done"
     assert lab.of(ProbeRequest)[0].alterations == (Alteration(alpha=0.5),)
-    scores = queue_scores(service, RunConfig(drop=None, select="taylor"), owner="ann")
+    scores = requests.scores(service, "ann", RunConfig(drop=None, select="taylor"))
     assert finish(service, scores).state == "done"
-    survey = finish(service, service.survey(RunConfig(sequences=8), "1-2", "ann"))
+    survey = finish(service, requests.atlas(service, "ann", RunConfig(sequences=8), "1-2"))
     assert survey.state == "done"
 
 
@@ -103,9 +100,9 @@ def test_a_stop_reaches_the_work_and_what_was_measured_is_kept(service: Service,
             stopped.set()
 
     lab.before = wait
-    run_id = service.start(RunConfig(), "ann")
+    run_id = requests.run(service, "ann", RunConfig())
     assert entered.wait(10)
-    service.cancel(run_id)
+    service.jobs.cancel(run_id)
     assert finish(service, run_id).state == "stopped"
     assert stopped.is_set(), "the GPU is given back only after the work has ended"
     assert service.result(run_id).operators
@@ -126,7 +123,7 @@ def test_what_goes_wrong_there_is_told_as_if_it_were_here(
         raise problem
 
     lab.before = fail
-    view = finish(service, service.start(RunConfig(), "ann"))
+    view = finish(service, requests.run(service, "ann", RunConfig()))
     assert view.state == "failed"
     assert view.error.startswith(told)
     assert "secret" not in view.error
@@ -138,7 +135,7 @@ def test_a_host_without_a_free_gpu_is_no_internal_error(tmp_path: Path) -> None:
         yield
 
     service = Service(SETTINGS, zerogpu.LentGpu(refused, SETTINGS, gr.Error), tmp_path)
-    view = finish(service, service.start(RunConfig(), "ann"))
+    view = finish(service, requests.run(service, "ann", RunConfig()))
     assert view.error == "The host lends no GPU: You have exceeded your GPU quota Try again later."
 
 
@@ -155,9 +152,9 @@ def test_a_stop_is_obeyed_while_the_host_has_no_gpu_to_lend(tmp_path: Path) -> N
             closed.set()
 
     service = Service(SETTINGS, zerogpu.LentGpu(late, SETTINGS, gr.Error), tmp_path)
-    run_id = service.start(RunConfig(), "ann")
+    run_id = requests.run(service, "ann", RunConfig())
     assert asked.wait(10)
-    service.cancel(run_id)
+    service.jobs.cancel(run_id)
     assert finish(service, run_id).state == "stopped"
     granted.set()
     assert closed.wait(10), "a GPU that comes too late is given back at once"

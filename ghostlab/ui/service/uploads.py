@@ -1,22 +1,30 @@
-"""Text files that visitors uploaded: each serves only the page that sent it. No gradio here."""
+"""Files of the visitors: texts, each for the page that sent it alone, and results, read with suspicion."""
 
 from __future__ import annotations
 
+import json
+import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from ghostlab.config import RunConfig
-from ghostlab.errors import GhostlabError, TextError
+from ghostlab.config import FIELDS, RunConfig
+from ghostlab.errors import ConfigError, GhostlabError, TextError
+from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.text import uploads
 from ghostlab.text.corpora import PASTE, load_text
 
+WANTED = "Open a result.json that Ghostlab wrote, or a JSON file with settings of a run."
 
-class OwnedTexts:
+
+class Uploads:
     """The uploaded texts of one server, as many as it keeps."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._owners: dict[str, str] = {}
+        self._lock = threading.Lock()
 
     def take(self, path: Path, owner: str) -> tuple[str, str]:
         """Take a text file over: the source that names it in a run of this owner, and a sentence on it.
@@ -30,9 +38,10 @@ class OwnedTexts:
         except GhostlabError:
             uploads.find(source, self.settings).unlink()
             raise
-        self._owners[source] = owner
-        while len(self._owners) > uploads.KEPT:
-            del self._owners[next(iter(self._owners))]
+        with self._lock:
+            self._owners[source] = owner
+            while len(self._owners) > uploads.KEPT:
+                del self._owners[next(iter(self._owners))]
         noun = "document" if len(text.whole) == 1 else "documents"
         return source, f"{text.title}: {len(text.whole):,} {noun}, {text.whole.characters:,} characters."
 
@@ -41,3 +50,35 @@ class OwnedTexts:
         sources = (s for s in (config.text, config.held_out_text or "") if not s.startswith(PASTE))
         if any(self._owners.get(name) != owner for source in sources for name in uploads.uploads_in(source)):
             raise TextError("That file was uploaded on another page.", "Upload it here to use it.")
+
+
+def read(data: bytes, most: int) -> RunConfig | RunResult:
+    """The configuration or the result that a file holds; whether its figures can be drawn shows later.
+
+    Args:
+        data: The file.
+        most: Bytes that a file may have.
+
+    Raises:
+        GhostlabError: If it is too large, not JSON, damaged, or something else; in one sentence.
+    """
+    if len(data) > most:
+        raise ConfigError(
+            f"The file has {len(data) / 1e6:.1f} MB; this server reads up to {most / 1e6:.0f} MB.", WANTED
+        )
+    values = _object(data)
+    if "schema" not in values and "runs" not in values:
+        if not FIELDS.keys() & values:
+            raise ConfigError("The file holds neither a result nor settings of a run.", WANTED)
+        return RunConfig.from_dict(values)
+    return RunResult.from_dict(values)
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        values = json.loads(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise ConfigError("The file is not readable JSON.", WANTED) from error
+    if not isinstance(values, dict):
+        raise ConfigError("The file holds no JSON object.", WANTED)
+    return values

@@ -12,12 +12,20 @@ from gradio.components import Component
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
-from ghostlab.results.atlas import SCORE_SETTINGS, scores_config
+from ghostlab.results.atlas import (
+    SCORE_SETTINGS,
+    Atlas,
+    BlockScores,
+    same_scores,
+    scores_config,
+    scores_from_atlas,
+)
 from ghostlab.results.records import SelectionInfo
+from ghostlab.results.run import RunResult
 from ghostlab.text.corpora import PASTE
 from ghostlab.ui.page import Page, on
-from ghostlab.ui.service.score_jobs import at_hand, queue_scores
-from ghostlab.ui.service.service import Finding
+from ghostlab.ui.service import requests
+from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.sidebar.picker import scores as bars
 
 ASKED = (*SCORE_SETTINGS, "pasted")
@@ -36,6 +44,26 @@ def asked(values: Sequence[Any]) -> RunConfig:
         named[name] = (named[name] or "").strip() or None
     named["text"] = PASTE + pasted if pasted else named["text"]
     return scores_config(RunConfig.from_dict({**named, "drop": None}))
+
+
+def known(service: Service, config: RunConfig, found: str, shown: str, mapped: str) -> SelectionInfo | None:
+    """The scores that a configuration's criterion gives, if this server has computed them for this page.
+
+    Args:
+        service: Holds the jobs and the examples.
+        config: What the sidebar says now: scores of anything else are not these.
+        found: Id of the page's latest scores; empty for none.
+        shown: Id of the shown result; a run whose criterion chose has scores, too.
+        mapped: Id of the shown atlas; empty for the example's.
+    """
+    scoring = service.find(found, BlockScores)
+    if scoring is not None and same_scores(scoring.config, config):
+        return scoring.selection
+    result = service.find(shown, RunResult)
+    if result is not None and result.selection is not None and same_scores(result.config, config):
+        return result.selection
+    atlas = service.find(mapped, Atlas)
+    return scores_from_atlas(atlas, config) if atlas is not None else None
 
 
 def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig | None:
@@ -59,11 +87,11 @@ def bind(page: Page, picker: gr.HTML, button: gr.Button, found: Component) -> No
     """
     service, drop = page.service, page.controls["drop"]
     controls = [page.controls[name] for name in ASKED]
-    known: list[Component] = [found, page.shown, page.found["atlas"], *controls]
+    depends: list[Component] = [found, page.shown, page.found["atlas"], *controls]
 
     def find(found: str, shown: str, mapped: str, values: Sequence[Any]) -> SelectionInfo | None:
         try:
-            return at_hand(service, asked(values), found=found, shown=shown, mapped=mapped)
+            return known(service, asked(values), found, shown, mapped)
         except GhostlabError:  # told when Score or Run is pressed; a number is just being typed
             return None
 
@@ -75,8 +103,8 @@ def bind(page: Page, picker: gr.HTML, button: gr.Button, found: Component) -> No
         return info.chosen if found and info else gr.skip()
 
     def queue(owner: str, *values: Any) -> str:
-        return queue_scores(service, asked(values), owner=owner)
+        return requests.scores(service, owner, asked(values))
 
-    on([component.change for component in known], draw, known, picker, trigger_mode="always_last")
-    on(found.change, take, known, drop)
+    on([component.change for component in depends], draw, depends, picker, trigger_mode="always_last")
+    on(found.change, take, depends, drop)
     page.on_start(button.click, queue, controls)

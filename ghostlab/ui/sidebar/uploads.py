@@ -25,7 +25,7 @@ def bind(page: Page, button: gr.UploadButton) -> None:
     """Wire the button: a file that is good becomes the text."""
 
     def take(path: str, request: gr.Request) -> str:
-        source, about = page.service.uploaded.take(Path(path), request.session_hash or "")
+        source, about = page.service.uploads.take(Path(path), request.session_hash or "")
         gr.Info(f"{about} It is the text of the next run.", title="File taken", duration=6)
         return source
 

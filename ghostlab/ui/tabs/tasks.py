@@ -15,7 +15,7 @@ from ghostlab.plots.rows import rows
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
 from ghostlab.ui.page import job_progress
-from ghostlab.ui.service.task_jobs import OFFERED
+from ghostlab.ui.service.requests import TASKS
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
@@ -39,7 +39,7 @@ def build(page: Page) -> Tab:
         gr.Markdown(f"lm-evaluation-harness is not installed on this host: `{INSTALL}`.")
     with gr.Row(equal_height=True, elem_classes="gl-form"):
         names = gr.Dropdown(
-            OFFERED, value=FIRST, multiselect=True, label="Tasks", info="Suites of the papers, or tasks.",
+            TASKS, value=FIRST, multiselect=True, label="Tasks", info="Suites of the papers, or tasks.",
             scale=3, min_width=260, elem_id="tasks-names",
         )  # fmt: skip
         limit = gr.Number(

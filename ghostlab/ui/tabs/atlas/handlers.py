@@ -12,6 +12,7 @@ from ghostlab.errors import ConfigError
 from ghostlab.plots.figures.atlas import label as name_of
 from ghostlab.ui import picks
 from ghostlab.ui.page import QUIET, Page, on, user_errors
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.sidebar import read
 from ghostlab.ui.tabs.atlas import view as tab
@@ -41,7 +42,7 @@ class Surveys:
 
         def survey(owner: str, lengths: str, *values: Any) -> str:
             config = read(dict(zip(page.controls, values, strict=True)))
-            return self.service.survey(config, lengths, owner)
+            return requests.atlas(self.service, owner, config, lengths)
 
         page.on_start(own["start"].click, survey, [own["lengths"], *page.controls.values()])
         on(page.demo.load, self.open, None, [own["lengths"], *self.drawn])

@@ -16,6 +16,7 @@ from gradio.components import Component
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.results.compare import ORIGINAL, Side, best_first, sides
+from ghostlab.results.run import RunResult
 from ghostlab.ui.page import user_errors
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
@@ -76,7 +77,7 @@ class Compared:
     def add(self, stored: Any, drawn: str) -> list[dict[str, str]]:
         """The list with the run that is drawn now."""
         runs = entries(stored)
-        result = self.service.find(drawn)
+        result = self.service.find(drawn, RunResult)
         if drawn and result is not None and all(run.id != drawn for run in runs):
             used = {run.name for run in runs}
             name = next(name for n in range(1, MOST + 2) if (name := f"Run {n}") not in used)
@@ -109,7 +110,7 @@ class Compared:
         """What a row is called in the lists -> name of its run and recovery, for all that are still here."""
         found: dict[str, Row] = {}
         for run in entries(stored):
-            result = self.service.find(run.id)
+            result = self.service.find(run.id, RunResult)
             for side in () if result is None else sides(result):
                 found[f"{run.name}: {side.name}"] = (run.name, side)
         return found
@@ -137,7 +138,7 @@ class Compared:
         return "\n\n".join(
             f"**{escape(run.name)}**: {self.service.gone(run.id)}{_again(run.query)}"
             for run in runs
-            if self.service.find(run.id) is None
+            if self.service.find(run.id, RunResult) is None
         )
 
     def compare(self, stored: Any, first: str | None, second: str | None) -> list[Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import gradio as gr
 
 from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part
+from ghostlab.results.run import RunResult
 from ghostlab.ui.page import Page, Tab, on
-from ghostlab.ui.service.probe_jobs import queue_probe
+from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 
 SWEPT: dict[Part, tuple[float, ...]] = {
@@ -44,7 +45,7 @@ def at_once(service: Service, shown: str, job: str) -> bool:
 
     A result without operators (the example) would have to be run again first.
     """
-    result, going = service.find(shown), service.jobs.view(job)
+    result, going = service.find(shown, RunResult), service.jobs.view(job)
     return result is not None and bool(result.operators) and (going is None or going.finished)
 
 
@@ -56,17 +57,17 @@ def bind(page: Page, tabs: Mapping[str, Tab]) -> None:
 
     def one(owner: str, shown: str, label: str | None, *how: Any) -> str:
         part, alpha, rank = how
-        return queue_probe(service, shown, label, [Alteration(part, float(alpha), int(rank))], owner=owner)
+        return requests.probe(service, owner, shown, label, [Alteration(part, float(alpha), int(rank))])
 
     def parts(owner: str, shown: str, label: str | None) -> str:
-        return queue_probe(service, shown, label, swept_parts(), owner=owner)
+        return requests.probe(service, owner, shown, label, swept_parts())
 
     def rank_one(owner: str, shown: str, label: str | None, factor: Factor, rank: float) -> str:
-        return queue_probe(service, shown, label, [Alteration(rank=int(rank), factor=factor)], owner=owner)
+        return requests.probe(service, owner, shown, label, [Alteration(rank=int(rank), factor=factor)])
 
     def rank_many(owner: str, shown: str, label: str | None) -> str:
         width = service.result(shown).model.hidden_size
-        return queue_probe(service, shown, label, swept_ranks(width), owner=owner)
+        return requests.probe(service, owner, shown, label, swept_ranks(width))
 
     def let_go(owner: str, shown: str, job: str, *asked: Any) -> str:
         return rank_one(owner, shown, *asked) if at_once(service, shown, job) else ""

@@ -12,7 +12,7 @@ from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.report import bundle
-from ghostlab.results.run import OPERATOR_FILE
+from ghostlab.results.run import OPERATOR_FILE, RunResult
 from ghostlab.ui.address import LONGEST, of
 from ghostlab.ui.page import user_errors
 from ghostlab.ui.service.downloads import Outbox
@@ -78,7 +78,7 @@ class Sharing:
 
     def links(self, shown: str, request: gr.Request) -> list[Any]:
         """The two links of a result, whether its operators can be had, and if not, why."""
-        result = self.service.find(shown)
+        result = self.service.find(shown, RunResult)
         if result is None:
             return ["", "", gr.Button(interactive=False), gr.Markdown(visible=False)]
         here, query = address(request), link_query(result.config)

@@ -1,0 +1,222 @@
+"""What a page can ask to be computed: each request is checked here, once, and becomes a job.
+
+The first arguments are always the service and whose visitor asks, so that a tab can wire
+``partial(generate, service)`` to a button.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from ghostlab import checks
+from ghostlab.config import PromptFormat, RunConfig, label_of
+from ghostlab.errors import ConfigError
+from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_harness
+from ghostlab.jobs.store import Job
+from ghostlab.lab.requests import (
+    AtlasRequest,
+    EvaluateRequest,
+    GenerateRequest,
+    ProbeRequest,
+    RunRequest,
+    ScoreRequest,
+    Work,
+)
+from ghostlab.results.atlas import BlockScores, atlas_config, parse_lengths, scores_config
+from ghostlab.results.probe import Alteration
+from ghostlab.results.run import RunResult
+from ghostlab.results.zeroshot import SUITES, parse_tasks
+from ghostlab.ui.service import catalogue
+from ghostlab.ui.service.service import Finding, Service
+
+TASKS = [*SUITES, *sorted({**SHIPPED, **ON_THE_HUB})]
+"""Suites and tasks that the app offers."""
+MOST_QUESTIONS = 100_000
+MOST_QUESTIONS_PUBLIC = 400
+"""Questions of all tasks together that a job may ask."""
+RERUN = 0.8
+"""Share of the progress bar for a run that has to be computed again first."""
+
+
+def check(service: Service, owner: str, config: RunConfig) -> None:
+    """Raise GhostlabError for the first setting that cannot work on this server, as far as it is known before
+    the model and the text are loaded."""
+    catalogue.check(config, service.settings)
+    service.uploads.check(config, owner)
+
+
+def run(service: Service, owner: str, config: RunConfig) -> str:
+    """Queue a run; return the job's id.
+
+    Raises:
+        GhostlabError: If it cannot work here or too many jobs wait.
+    """
+    check(service, owner, config)
+
+    def work(job: Job[Finding]) -> Finding:
+        return service.lab.call(RunRequest(config), _listeners(job))
+
+    return service.jobs.submit("run", config.key, work, owner, config.to_query())
+
+
+def atlas(service: Service, owner: str, config: RunConfig, lengths: str) -> str:
+    """Queue an atlas of all blocks of ``lengths``, for example ``1-10``; raises as :func:`run`."""
+    parsed, config = tuple(parse_lengths(lengths)), atlas_config(config)
+    check(service, owner, config)
+
+    def work(job: Job[Finding]) -> Finding:
+        return service.lab.call(AtlasRequest(config, parsed), _listeners(job))
+
+    about = f"{config.to_query()}&{urlencode({'lengths': lengths})}"
+    return service.jobs.submit("atlas", f"{config.key}:{parsed}", work, owner, about)
+
+
+def scores(service: Service, owner: str, config: RunConfig) -> str:
+    """Queue the scores of a configuration's criterion; raises as :func:`run`."""
+    config = scores_config(config)
+    if config.select is None:
+        raise ConfigError("No criterion is chosen.", "Choose one of the list.")
+    check(service, owner, config)
+
+    def work(job: Job[Finding]) -> Finding:
+        return BlockScores(config, service.lab.call(ScoreRequest(config), _listeners(job)))
+
+    return service.jobs.submit("scores", config.key, work, owner, config.to_query())
+
+
+def generate(  # noqa: PLR0917 - the tab's controls, in order
+    service: Service,
+    owner: str,
+    shown: str,
+    prompt: str,
+    prompt_format: PromptFormat,
+    new_tokens: float | None,
+    temperature: float | None,
+    top_p: float | None,
+) -> str:
+    """Queue the continuation of a prompt by every variant of a shown result; raises as :func:`run`.
+
+    A result without operators (the example) is computed again first.
+    """
+    if new_tokens is None or temperature is None or top_p is None:
+        raise ConfigError("A number is empty.", "Give new tokens, temperature and top p.")
+    if new_tokens < 1:
+        raise ConfigError(
+            f"'{label_of('new_tokens')}' is {new_tokens:g}.", "Generate at least 1 token.", "new_tokens"
+        )
+    result = service.result(shown)
+    changes = {"new_tokens": int(new_tokens), "temperature": temperature, "top_p": top_p}
+    config = RunConfig.from_dict(
+        {**result.config.to_dict(), "prompt": prompt, "prompt_format": prompt_format, **changes}
+    )
+    if not result.operators:
+        return run(service, owner, config)
+    checks.check(config, service.settings)
+    silent = replace(result, config=config, generations=[])
+
+    def work(job: Job[Finding]) -> Finding:
+        job.keep(silent)
+
+        def keep(generations: Sequence[Any]) -> None:
+            job.keep(replace(silent, generations=list(generations)))
+
+        listeners = replace(_listeners(job), on_text=job.text, on_generations=keep)
+        return replace(silent, generations=service.lab.call(GenerateRequest(silent), listeners))
+
+    return service.jobs.submit("generate", f"{shown}:{config.key}", work, owner, config.to_query())
+
+
+def probe(
+    service: Service, owner: str, shown: str, label: str | None, alterations: Sequence[Alteration]
+) -> str:
+    """Queue the measurement of altered maps of a shown result, of the first recovery that has one if none is
+    named; raises as :func:`run`."""
+    result = service.result(shown)
+    known = [run.label for run in result.runs if run.operators]
+    if not known or label not in {*known, None}:
+        raise ConfigError(
+            f"{label or 'This run'} has no linear map to alter.",
+            f"Choose {' or '.join(known)}." if known else "Run a recovery that has one, for example ghost.",
+        )
+    width, chosen = result.model.hidden_size, label or known[0]
+    for alteration in alterations:
+        alteration.check(width)
+    altered = tuple(replace(a, rank=None) if a.rank == width else a for a in alterations)
+
+    def measure(ready: RunResult, listeners: Work) -> RunResult:
+        probes = service.lab.call(ProbeRequest(ready, chosen, altered), listeners)
+        again = {(probe.label, probe.alteration) for probe in probes}
+        earlier = [probe for probe in ready.probes if (probe.label, probe.alteration) not in again]
+        return replace(ready, probes=[*earlier, *probes])
+
+    return _extend(service, owner, "probe", shown, key=f"{chosen}:{altered}", measure=measure)
+
+
+def tasks(  # noqa: PLR0917 - the tab's controls, in order
+    service: Service, owner: str, shown: str, names: Sequence[str] | None, limit: float | None, hub: bool
+) -> str:
+    """Queue zero-shot tasks for every variant of a shown result; raises as :func:`run`.
+
+    Args:
+        names: Tasks and suites.
+        limit: Questions of each task.
+        hub: Ask the papers' splits, from the hub.
+    """
+    require_harness()
+    unknown = [name for name in names or () if name not in TASKS]
+    if unknown:
+        raise ConfigError(f"'{unknown[0]}' is not offered here.", f"Choose from {', '.join(TASKS)}.")
+    if hub and not service.settings.limits.hub_models:
+        raise ConfigError("This server reads no data from the hub.", "Use the installed tasks.")
+    if limit is None:
+        raise ConfigError("The number of questions is empty.", "Give one, for example 100.")
+    parsed, most = parse_tasks(names or ()), int(limit)
+    check_limit(most)
+    allowed = MOST_QUESTIONS if service.settings.profile == "local" else MOST_QUESTIONS_PUBLIC
+    if len(parsed) * most > allowed:
+        raise ConfigError(
+            f"{len(parsed)} tasks of {most} questions are more than this server allows ({allowed:,} in all).",
+            "Choose fewer tasks or fewer questions.",
+        )
+
+    def evaluate(ready: RunResult, listeners: Work) -> RunResult:
+        request = EvaluateRequest(ready, tuple(parsed), most, hub)
+        return replace(ready, zero_shot=service.lab.call(request, listeners))
+
+    key = f"{','.join(parsed)}:{most}:{'hub' if hub else 'installed'}"
+    return _extend(service, owner, "tasks", shown, key=key, measure=evaluate)
+
+
+def _extend(
+    service: Service,
+    owner: str,
+    kind: str,
+    shown: str,
+    *,
+    key: str,
+    measure: Callable[[RunResult, Work], RunResult],
+) -> str:
+    """Queue a measurement that is added to a shown result, whose figures stay as they are.
+
+    A result without operators (the example) is computed again first.
+    """
+    result = service.result(shown)
+    if not result.operators:
+        check(service, owner, result.config)
+
+    def work(job: Job[Finding]) -> Finding:
+        ready, listeners = result, _listeners(job)
+        if not result.operators:
+            silent = replace(listeners, on_text=None).part(0.0, RERUN)
+            ready, listeners = service.lab.call(RunRequest(result.config), silent), listeners.part(RERUN, 1.0)
+            job.keep(ready)
+        return measure(ready, replace(listeners, on_text=None))
+
+    return service.jobs.submit(kind, f"{shown}:{key}", work, owner, result.config.to_query())
+
+
+def _listeners(job: Job[Finding]) -> Work:
+    return Work(job.progress, job.cancel, on_result=job.keep, on_text=job.text)
