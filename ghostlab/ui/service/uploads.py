@@ -32,13 +32,13 @@ class Uploads:
         Raises:
             TextError: If it is too large, unreadable, or holds too little to be divided.
         """
-        source = uploads.keep(path, self.settings)
-        try:
-            text = load_text(source, settings=self.settings)
-        except GhostlabError:
-            uploads.find(source, self.settings).unlink()
-            raise
-        with self._lock:
+        with self._lock:  # each makes room for itself: two at once would remove the same file
+            source = uploads.keep(path, self.settings)
+            try:
+                text = load_text(source, settings=self.settings)
+            except GhostlabError:
+                uploads.find(source, self.settings).unlink()
+                raise
             self._owners[source] = owner
             while len(self._owners) > uploads.KEPT:
                 del self._owners[next(iter(self._owners))]
