@@ -15,6 +15,7 @@ from ghostlab.errors import ConfigError, UnsupportedModelError
 from ghostlab.model.model import Model
 from ghostlab.model.projections import find_projections
 from ghostlab.recovery.data import FitData
+from ghostlab.recovery.keep import screening_batches
 from ghostlab.recovery.refit import Setup, outputs, refit
 from tests.helpers.lm import tiny_lm, tiny_windows
 from tests.helpers.tiny import FAMILY_OPTIONS, tiny_ids
@@ -142,9 +143,36 @@ def test_auto_takes_the_layer_with_the_least_error() -> None:
     assert str(details["layer"]) == min(screened, key=screened.__getitem__)
 
 
-def test_a_layer_outside_the_block_is_refused() -> None:
+@pytest.mark.parametrize("layer", ["5", "\N{SUPERSCRIPT TWO}", "-1", "x"])
+def test_a_layer_outside_the_block_is_refused(layer: str) -> None:
     with pytest.raises(ConfigError, match="1 to 3"):
-        gl.fit(calibration(), gl.parse_cut("1:4"), "refit_layer,layer=5")
+        gl.fit(calibration(), gl.parse_cut("1:4"), f"refit_layer,layer={layer}")
+
+
+@pytest.mark.parametrize(
+    ("folds", "size", "chosen"),
+    [
+        ([0] * 8 + [1] * 8, 2, {0, 4}),  # every fourth of eight batches, two folds among them
+        ([0] * 14 + [1] * 2, 2, {0, 4, 7}),  # a small second fold would be missed
+        ([1] + [0] * 15, 1, {0, 4, 8, 12}),
+        ([0] * 16, 2, {0, 4}),  # there is no second fold
+        ([0, 1], 8, {0}),
+        ([0, 0, 1], 1, {0, 1, 2}),
+    ],
+)
+def test_candidates_are_compared_on_two_folds_where_there_are_two(
+    folds: list[int], size: int, chosen: set[int]
+) -> None:
+    found = screening_batches(torch.tensor(folds), size)
+    assert found == chosen
+    seen = {fold for batch in found for fold in folds[batch * size : (batch + 1) * size]}
+    assert len(seen) >= min(2, len(set(folds)))
+
+
+def test_a_ridge_that_nothing_can_validate_is_mentioned() -> None:
+    calib = Calibration(tiny_lm("llama"), tiny_windows(count=2, length=24, folds=1), batch=8)
+    (fitted,) = gl.fit(calib, gl.parse_cut("1:3"), "refit_layer").blocks.values()
+    assert any("fixed at 1e-4" in warning for warning in fitted.warnings)
 
 
 @pytest.mark.parametrize("family", sorted(NORMED))
