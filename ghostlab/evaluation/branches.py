@@ -64,7 +64,6 @@ def score_rows(
         variants: Made from it by :meth:`~ghostlab.model.model.Model.without`.
         rows: Sequences to score.
         owners: For each row what it belongs to; neighbours of one owner are read as branches of one tree.
-        progress: Told after each batch; a stop is obeyed there.
 
     Raises:
         NumericsError: If likelihoods are not numbers.

@@ -46,7 +46,6 @@ def generate(
         on_text: Given each continuation as it grows.
         on_generations: Given what is judged so far, after each variant; or, when stopped before that, what
             is written, not judged.
-        progress: Told of each token.
 
     Raises:
         ConfigError: If prompt and continuation exceed the model's context, the prompt is empty, or the
@@ -127,16 +126,16 @@ class _Judge:
         )
 
 
-def format_of(model: Model, asked: PromptFormat) -> Form:
-    """How a prompt is put to ``model``: ``auto`` is chat where its tokenizer has a template.
+def format_of(model: Model, wanted: PromptFormat) -> Form:
+    """How ``model`` is given a prompt: ``auto`` is chat where its tokenizer has a template.
 
     Raises:
-        ConfigError: If chat is asked of a model without a template.
+        ConfigError: If the format is chat and the model has no template.
     """
     has_template = bool(model.tokenizer.chat_template)
-    if asked == "chat" and not has_template:
+    if wanted == "chat" and not has_template:
         raise ConfigError(f"{model.name} has no chat template.", "Set prompt_format to raw or auto.")
-    return "chat" if has_template and asked != "raw" else "raw"
+    return "chat" if has_template and wanted != "raw" else "raw"
 
 
 def encode(model: Model, prompt: str, form: Form, new_tokens: int) -> Tensor:

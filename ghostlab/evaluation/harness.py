@@ -28,7 +28,6 @@ class Answerer(HFLM):  # type: ignore[misc]
     Args:
         original: What the variants are made from.
         variants: Models of the same tokenizer.
-        progress: Told how many requests are answered.
 
     Attributes:
         current: Whose answers are given: 0 for the original, then the variants in order.

@@ -47,7 +47,7 @@ class Scoreboard:
     def add(self, batch: Batch, progress: Progress = SILENT) -> None:
         """Run the suffix of each variant on the batch and score all models.
 
-        A batch takes long with many variants, so ``progress`` is asked for a stop within it.
+        A batch takes long with many variants, so it can be cancelled within one.
 
         Raises:
             Cancelled: Between two variants or two chunks of tokens.

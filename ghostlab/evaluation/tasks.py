@@ -70,13 +70,12 @@ def load_tasks(
     """Build tasks with their data.
 
     Args:
-        names: Tasks of the harness that ask for the likelihood of given choices.
-        limit: How many documents of each are wanted, the first ones; ``None`` for all.
+        names: Tasks of the harness that compare likelihoods of given choices.
+        limit: Only the first so many documents of each; ``None`` for all.
         hub: Take all data from the hub, in the splits of the papers, instead of what is installed.
 
     Returns:
-        The tasks by name, what they are, and why others could not be had (only for tasks of a suite; a task
-        that is asked for alone must be there).
+        The tasks by name, what they are, and why others were left out.
 
     Raises:
         TaskError: If the harness is missing, a name is unknown, a task is of another kind, or none is left.
@@ -87,18 +86,18 @@ def load_tasks(
     manager = _manager(names)
     for name in names:
         if name not in manager.task_index:
-            raise TaskError(f"There is no task '{name}'.", f"Known offline are {', '.join(sorted(SHIPPED))}.")
+            raise TaskError(f"Unknown task '{name}'.", f"Available offline: {', '.join(sorted(SHIPPED))}.")
         try:
             tasks[name] = _build(manager, name, limit, hub)
         except GhostlabError:
             raise
         except Exception as error:  # whatever transport and data set raise
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            left_out[name] = f"its data cannot be had: {reason}"
+            left_out[name] = f"its data are not available: {reason}"
     if not tasks:
         first, reason = next(iter(left_out.items()))
         raise TaskError(
-            f"{first} cannot be asked; {reason}.", f"Offline there are {', '.join(sorted(SHIPPED))}."
+            f"{first} cannot be evaluated; {reason}.", f"Available offline: {', '.join(sorted(SHIPPED))}."
         )
     infos = [_info(name, task, limit, hub) for name, task in tasks.items()]
     return tasks, infos, left_out
@@ -135,9 +134,9 @@ def _build(manager: Any, name: str, limit: int | None, hub: bool) -> Configurabl
             "test_split": None,
         }
     with quiet_harness():
-        task = manager.load({"group": "asked", "task": [changes]})["tasks"][name]
+        task = manager.load({"group": "chosen", "task": [changes]})["tasks"][name]
     if task.OUTPUT_TYPE not in {"multiple_choice", "loglikelihood"}:
-        raise TaskError(f"{name} asks for generated text.", "Name tasks that offer choices.")
+        raise TaskError(f"{name} needs generated text.", "Choose multiple-choice tasks.")
     return task
 
 
@@ -171,7 +170,7 @@ def _info(name: str, task: ConfigurableTask, limit: int | None, hub: bool) -> Ta
 
 
 def _chance(task: ConfigurableTask, limit: int | None) -> float:
-    """Share of right answers that guessing gives; words that are not chosen from a list are never guessed."""
+    """Share of right answers by guessing; 0 where there is no list of choices."""
     if task.OUTPUT_TYPE != "multiple_choice":
         return 0.0
     shares = [1 / len(task.doc_to_choice(document)) for document in islice(task.eval_docs, limit)]
@@ -202,4 +201,4 @@ def quiet_harness() -> Iterator[None]:
 def check_limit(limit: int | None) -> None:
     """Raise ConfigError unless ``limit`` is a positive number of documents, or none."""
     if limit is not None and limit < 1:
-        raise ConfigError(f"limit is {limit}.", "Ask at least one document of each task, or give no limit.")
+        raise ConfigError(f"limit is {limit}.", "Use at least one document of each task, or give no limit.")

@@ -37,13 +37,12 @@ def evaluate(
         variants: Models by name; the first is what the others are compared with. A single model is called
             ``original``.
         tasks: Names of tasks or suites (:data:`ghostlab.results.zeroshot.SUITES`), a list or with commas.
-        limit: Ask only the first so many documents of each task.
+        limit: Only the first so many documents of each task.
         hub: Fetch all data from the hub, in the papers' splits, instead of the installed data.
-        progress: Told how far it is; a stop is obeyed between batches.
 
     Raises:
-        TaskError: If lm-evaluation-harness is missing or a task cannot be asked.
-        ConfigError: If nothing is to be done.
+        TaskError: If lm-evaluation-harness is missing or a task cannot be evaluated.
+        ConfigError: If no model or task is given, or the limit is not positive.
     """
     models = {"original": variants} if isinstance(variants, Model) else dict(variants)
     if not models:
@@ -114,7 +113,7 @@ def _metrics(outcome: Mapping[str, Any], tasks: Mapping[str, Any]) -> Metrics:
     for task in tasks:
         figures, samples = outcome["results"][task], outcome["samples"][task]
         if "acc,none" not in figures:
-            raise TaskError(f"{task} has no accuracy.", "Name tasks that offer choices.")
+            raise TaskError(f"{task} has no accuracy.", "Choose multiple-choice tasks.")
         for which, table in metrics.items():
             if f"{which},none" in figures:
                 correct = [int(sample[which]) for sample in samples]

@@ -27,7 +27,7 @@ def export(session: Session, request: ExportRequest, work: Work) -> Path:
     """Write one variant of a run; see :class:`~ghostlab.lab.requests.ExportRequest`.
 
     Raises:
-        ConfigError: If there is no such recovery or form, or mergekit is asked for an operator.
+        ConfigError: If there is no such recovery or form, or a mergekit recipe would need an operator.
         StockError: If the recovery cannot be an ordinary checkpoint, saying why.
         ResultError: If the operators are not at hand or not those of this model, or the folder is in use.
     """

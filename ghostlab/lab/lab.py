@@ -76,7 +76,7 @@ class Lab:
 
     @contextmanager
     def _alone(self, cancel: CancelToken | None = None) -> Iterator[None]:
-        """Wait until no other thread is served; a stop is obeyed meanwhile."""
+        """Wait for other threads to finish; can be cancelled meanwhile."""
         while not self._free.acquire(timeout=0.2):
             Progress(cancel=cancel).check()
         try:

@@ -15,19 +15,19 @@ from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
-from ghostlab.errors import ConfigError, ResultError, memory_errors
+from ghostlab.errors import ConfigError, memory_errors
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.export.folder import unpack
 from ghostlab.lab.requests import ProbeRequest, Work
 from ghostlab.lab.run import continue_all
 from ghostlab.lab.session import Session
-from ghostlab.lab.variants import Replacements, cut_of, same_model
+from ghostlab.lab.variants import PRUNED, Replacements, cut_of, recovery, replacements_of, same_model
 from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import Progress
 from ghostlab.recovery.fitting import fit_data
 from ghostlab.recovery.registry import resolve
 from ghostlab.results.generation import Generation
 from ghostlab.results.probe import Alteration, Probe
+from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
 
 Seen = dict[Block, Moments]
@@ -42,9 +42,10 @@ def probe(session: Session, request: ProbeRequest, work: Work) -> list[Probe]:
         ResultError: If the result's operators are not at hand.
         Cancelled: Between two batches or tokens.
     """
-    result, label, alterations = request.result, request.label, request.alterations
-    config, progress = result.config, work.steps
-    maps = _maps(result, label)
+    result, alterations, progress = request.result, request.alterations, work.steps
+    config, run = result.config, recovery(result, request.label)
+    label = request.label if run is None else run.label
+    maps = _maps(result, run)
     for how in alterations:
         how.check(result.model.hidden_size)
     with memory_errors(LESS_MEMORY):
@@ -78,18 +79,13 @@ def probe(session: Session, request: ProbeRequest, work: Work) -> list[Probe]:
     ]
 
 
-def _maps(result: RunResult, label: str) -> dict[Block, AffineMap]:
+def _maps(result: RunResult, run: RecoveryRun | None) -> dict[Block, AffineMap]:
     """The maps of a recovery, each alone in the place of its block."""
-    known = [run.label for run in result.runs]
-    if label not in known:
-        raise ConfigError(f"This run has no recovery '{label}'.", f"It has: {', '.join(known) or 'none'}.")
-    if not result.operators:
-        raise ResultError("This result holds no operators.", "Run its configuration again.")
-    replacements = unpack(result.operators, f"{label}/")
+    replacements = replacements_of(result, run)
     maps = {block: r.map for block, r in replacements.items() if r.map is not None and not r.weights}
     if not maps or len(maps) < len(replacements):
         raise ConfigError(
-            f"{label} puts no linear map alone in the place of the blocks.",
+            f"'{PRUNED if run is None else run.label}' does not replace the blocks by linear maps alone.",
             "Probe a recovery with an Operator tab, for example ghost.",
         )
     return maps

@@ -1,4 +1,4 @@
-"""What can be asked of a lab, one frozen class per kind, and who listens while it is done; no torch."""
+"""Requests to a lab, one frozen class per kind, and the listeners of the work; no torch."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Session:
         """Load a configuration's model and texts.
 
         Raises:
-            GhostlabError: If one of them cannot be had.
+            GhostlabError: If one of them cannot be loaded.
         """
         model = self.model(config, progress.part(0.0, 0.7))
         text = self.text(config.text, progress.part(0.7, 0.85))
@@ -110,7 +110,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a configuration names, loaded. Windows are cut when they are first asked for.
+    """What a configuration names, loaded. Windows are cut on first use.
 
     Attributes:
         text: What is fitted on.

@@ -23,7 +23,7 @@ Replacements = dict[Block, Replacement]
 
 def labels(result: RunResult) -> list[str]:
     """Every variant of a run but the original."""
-    return [PRUNED, *(run.label or run.method for run in result.runs)]
+    return [PRUNED, *(run.label for run in result.runs)]
 
 
 def recovery(result: RunResult, label: str) -> RecoveryRun | None:
@@ -34,13 +34,14 @@ def recovery(result: RunResult, label: str) -> RecoveryRun | None:
     """
     if label == PRUNED:
         return None
-    exact = [run for run in result.runs if (run.label or run.method) == label]
+    exact = [run for run in result.runs if run.label == label]
     found = exact or [run for run in result.runs if run.method == label]
     if len(found) == 1:
         return found[0]
     if label == "drop":
         return None
-    problem = f"This run has {len(found) or 'no'} recover{'ies' if len(found) > 1 else 'y'} '{label}'."
+    count = f"{len(found)} recoveries" if found else "no recovery"
+    problem = f"This run has {count} '{label}'."
     raise ConfigError(problem, f"It has: {', '.join(labels(result))}.")
 
 
@@ -89,11 +90,10 @@ def replacements_of(result: RunResult, run: RecoveryRun | None) -> Replacements:
     """
     if run is None:
         return {}
-    label = run.label or run.method
-    found = unpack(result.operators, f"{label}/")
+    found = unpack(result.operators, f"{run.label}/")
     if not found and run.method != "drop":
         raise ResultError(
-            f"This result holds no operators for '{label}'.",
+            f"This result holds no operators for '{run.label}'.",
             f"They are fitted again, and stored, by: {result.config.to_command()} --out FOLDER",
         )
     if not set(found) <= set(cut_of(result)):

@@ -110,14 +110,14 @@ def test_what_cannot_be_probed_is_refused_and_a_stop_is_obeyed(lab: Lab, result:
     with pytest.raises(Cancelled):
         lab.probe(result, GHOST, Alteration(), cancel=token)
     for label, how, says in (
-        ("drop", Alteration(), "no linear map alone"),
+        ("drop", Alteration(), "does not replace the blocks by linear maps"),
         ("other", Alteration(), "no recovery 'other'"),
         (GHOST, Alteration(rank=WIDTH + 1), f"rank from 1 to {WIDTH}"),
         (GHOST, Alteration(alpha=float("nan")), "Strength nan"),
     ):
         with pytest.raises(ConfigError, match=says):
             lab.probe(result, label, how)
-    with pytest.raises(ResultError, match="Run its configuration again"):
+    with pytest.raises(ResultError, match="holds no operators for"):
         lab.probe(replace(result, operators={}), GHOST, Alteration())
 
 

@@ -278,7 +278,7 @@ def test_what_cannot_be_asked_is_said() -> None:
     found = evaluate(model, ["copa", "race"], limit=2)
     assert list(found.left_out) == ["race"]
     assert [task.name for task in found.tasks] == ["copa"]
-    with pytest.raises(TaskError, match="race cannot be asked; its data cannot be had"):
+    with pytest.raises(TaskError, match="race cannot be evaluated; its data are not available"):
         evaluate(model, "race")
     with pytest.raises(ConfigError, match="limit is 0"):
         evaluate(model, "copa", limit=0)
