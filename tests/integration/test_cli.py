@@ -22,7 +22,7 @@ from ghostlab.results.run import RunResult
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "ghostlab.cli"]
+COMMAND = [sys.executable, "-m", "ghostlab"]
 SMALL = ["--sequences", "8", "--length", "64", "--held-out", "4", "--new-tokens", "4"]
 METRICS = ("perplexity", "bits_per_byte", "kl", "top1_agreement")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from scipy.linalg import solve_continuous_lyapunov
@@ -75,6 +77,18 @@ def report_of(fitted: Fit, calib: Calibration, held_out: Activations, order: Fit
     config = RunConfig(drop=str(CUT), recover=(fitted.spec,), order=order)
     baseline, (measured,) = measure(config, variants, [fitted], held_out, SILENT)
     return recovery_run(measured, baseline).operators[1]
+
+
+def test_every_block_tells_its_ridge(calib: Calibration, held_out: Activations) -> None:
+    alike = fit(calib, CUT, RecoverySpec("ghost", ridge="0.01"))
+    second = replace(alike.blocks[SECOND], ridge=0.1)
+    apart = replace(alike, blocks={**alike.blocks, SECOND: second})
+    for fitted, ridge, ridges in ((alike, 0.01, [0.01, 0.01]), (apart, None, [0.01, 0.1])):
+        config = RunConfig(drop=str(CUT), recover=(fitted.spec,))
+        variants = variants_of(calib.model, CUT, [fitted])
+        baseline, (measured,) = measure(config, variants, [fitted], held_out, SILENT)
+        found = recovery_run(measured, baseline)
+        assert (found.ridge, found.ridges) == (ridge, ridges), "where blocks differ none is the ridge of both"
 
 
 @pytest.mark.parametrize(("text", "order"), WAYS)

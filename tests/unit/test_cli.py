@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shlex
 import signal
 import sys
@@ -331,6 +332,16 @@ def test_bad_input_of_an_atlas_is_one_line_and_code_2(
     assert main(["atlas", *words]) == 2
     assert says in _error_line(capsys)
     assert lab.configs == []
+
+
+def test_the_package_runs_as_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["ghostlab", "--version"])
+    with pytest.raises(SystemExit) as left:
+        runpy.run_module("ghostlab", run_name="__main__")
+    assert left.value.code == 0
+    assert capsys.readouterr().out.strip()
 
 
 def test_no_arguments_shows_help_and_version_is_known(capsys: pytest.CaptureFixture[str]) -> None:
