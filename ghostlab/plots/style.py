@@ -125,6 +125,32 @@ def figure(
     return made
 
 
+def by_row(
+    traces: Iterable[Any], rows: int, x: dict[str, Any], *, extra: int = 0, **layout: Any
+) -> go.Figure:
+    """A figure with a row per variant, from top to bottom; from the ninth on they stand closer.
+
+    Args:
+        traces: What is drawn.
+        rows: How many rows.
+        x: Settings of the axis.
+        extra: Pixels that are needed besides the rows and the axis.
+        layout: Settings of the layout.
+    """
+    height = 110 + 42 * min(rows, 8) + 28 * max(rows - 8, 0) + extra
+    return figure(traces, height=height, x=x, y={"autorange": "reversed"}, **layout)
+
+
+def curves(
+    traces: Iterable[Any], x: dict[str, Any], y: dict[str, Any], *, extra: int = 0, **layout: Any
+) -> go.Figure:
+    """A figure with lines; a long legend must not eat it. Arguments as of :func:`by_row`."""
+    drawn = list(traces)
+    entries = sum(trace.showlegend is not False for trace in drawn)
+    height = LINE_HEIGHT + 11 * max(entries - 4, 0) + extra
+    return figure(drawn, height=height, x=x, y=y, showlegend=True, **layout)
+
+
 def _axis(settings: dict[str, Any]) -> dict[str, Any]:
     title = settings.get("title", "")
     return {**settings, "title": {"text": title}}
@@ -173,19 +199,15 @@ def symmetric_range(*maps: Sequence[Sequence[float]], quantile: float = 0.995) -
     return reach or (float(known.max(initial=0.0)) or 1.0)
 
 
-def bars_height(rows: int) -> int:
-    """Height in pixels of a figure with ``rows`` horizontal bars; from the ninth on they stand closer."""
-    return 110 + 42 * min(rows, 8) + 28 * max(rows - 8, 0)
-
-
-def lines_height(lines: int) -> int:
-    """Height in pixels of a figure with ``lines`` lines: a long legend must not eat the figure."""
-    return LINE_HEIGHT + 11 * max(lines - 4, 0)
-
-
 def line(role: Role, **options: Any) -> dict[str, Any]:
     """The line of a role."""
     return {"color": role.colour, "dash": role.dash, "width": 2, **options}
+
+
+def curve(role: Role, x: Any, y: Any, hover: str, **options: Any) -> go.Scatter:
+    """The line of a role; ``hover`` follows its name."""
+    options = {"name": role.name, "mode": "lines", "line": line(role), **options}
+    return go.Scatter(x=x, y=y, hovertemplate=f"{options['name']}, {hover}<extra></extra>", **options)
 
 
 def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") -> None:
@@ -247,15 +269,16 @@ def bar_texts(values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def share_range(shares: Iterable[float], whole: bool = False, room: float = 0.2) -> list[float]:
-    """Axis range for bars of shares with their texts; up to 100 % at least when ``whole``.
+def share_axis(title: str, shares: Iterable[float], whole: bool = False, room: float = 0.2) -> dict[str, Any]:
+    """An axis for bars of shares with their texts; up to 100 % at least when ``whole``.
 
     ``room`` is the part of the bars' reach that texts need beyond it on a narrow screen.
     """
     known = [0.0, *finite(shares), *([1.0] if whole else [])]
     low, high = min(known), max(known)
     beyond = room * ((high - low) or 1.0)
-    return [low - (beyond if low < 0 else 0.0), high + beyond]
+    ends = [low - (beyond if low < 0 else 0.0), high + beyond]
+    return {"title": title, "tickformat": ".0%", "range": ends}
 
 
 def key(label: str, like: go.Scatter) -> go.Scatter:

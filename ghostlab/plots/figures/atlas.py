@@ -306,31 +306,14 @@ def by_length(atlas: Atlas) -> go.Figure:
         blocks = best(atlas, attrgetter(field))
         errors = [getattr(block, field) for block in blocks]
         seen += errors
-        traces.append(
-            go.Scatter(
-                x=[block.length for block in blocks],
-                y=errors,
-                name=name,
-                mode="lines+markers",
-                line=style.line(roles[name]),
-                marker={"symbol": roles[name].symbol, "size": 8},
-                customdata=[
-                    f"{percent(e)} at {label(block)}" for block, e in zip(blocks, errors, strict=True)
-                ],
-                hovertemplate=f"{name}, %{{x}} layers: %{{customdata}}<extra></extra>",
-            )
-        )
-    return style.figure(
-        traces,
-        height=style.LINE_HEIGHT,
-        x={"title": "length: dropped layers", "tickvals": atlas.lengths},
-        y={
-            "title": "least error ‖Y′ − Y‖ / ‖Y‖<br>(ordinary held-out tokens)",
-            **style.wide_axis(seen),
-            "tickformat": ".0%",
-        },
-        showlegend=True,
-    )
+        told = [f"{percent(error)} at {label(block)}" for block, error in zip(blocks, errors, strict=True)]
+        marker = {"symbol": roles[name].symbol, "size": 8}
+        look: dict[str, Any] = {"mode": "lines+markers", "marker": marker, "customdata": told}
+        places, hover = [block.length for block in blocks], "%{x} layers: %{customdata}"
+        traces.append(style.curve(roles[name], places, errors, hover, **look))
+    title = "least error ‖Y′ − Y‖ / ‖Y‖<br>(ordinary held-out tokens)"
+    y = {"title": title, **style.wide_axis(seen), "tickformat": ".0%"}
+    return style.curves(traces, {"title": "length: dropped layers", "tickvals": atlas.lengths}, y)
 
 
 def say_by_length(atlas: Atlas) -> str:

@@ -54,13 +54,10 @@ def relative_error(rows: Rows) -> go.Figure:
 
 def _dots(rows: Rows, measures: dict[str, str], title: str) -> go.Figure:
     """One row per recovery, one symbol per measure."""
-    return style.figure(
-        [trace for label, name in measures.items() for trace in _measure(rows, label, name)],
-        height=style.bars_height(len(rows)) + 60,  # on a phone the legend has a line for each measure
-        x={"title": title, "tickformat": ".0%"},
-        y={"autorange": "reversed", "type": "category"},
-        legend={"itemsizing": "constant", "font": {"size": 12}},
-    )
+    traces = [trace for label, name in measures.items() for trace in _measure(rows, label, name)]
+    legend = {"itemsizing": "constant", "font": {"size": 12}}  # on a phone a line for each measure
+    made = style.by_row(traces, len(rows), {"title": title, "tickformat": ".0%"}, extra=60, legend=legend)
+    return made.update_yaxes(type="category")
 
 
 def _measure(rows: Rows, label: str, name: str) -> list[go.Scatter]:
@@ -140,10 +137,10 @@ def channel_error(rows: Rows) -> go.Figure:
         errors = np.asarray(report.channel_error)
         order = np.argsort(errors)[::-1]
         seen += report.channel_error
-        hover = f"{row.name}, channel %{{customdata}}: %{{y:.3~g}}<extra></extra>"
-        traces.append(_line(row, np.arange(1, len(errors) + 1), errors[order], hover, customdata=order))
+        places, hover = np.arange(1, len(errors) + 1), "channel %{customdata}: %{y:.3~g}"
+        traces.append(style.curve(row.role, places, errors[order], hover, customdata=order))
     y = {"title": "share of the gap left, all tokens", **style.log_ticks(seen)}
-    return _curves(traces, len(rows), {"title": "channels, worst first"}, y)
+    return _curves(traces, {"title": "channels, worst first"}, y)
 
 
 def say_channel_error(rows: Rows) -> str:
@@ -191,21 +188,15 @@ def position_error(rows: Rows) -> go.Figure:
             ordinary.append(thin)
     keys = [style.key(_ORDINARY, ordinary[0])] if ordinary else []
     y = {"title": "share of the gap left, held-out", **style.wide_axis(seen)}
-    return _curves([*ordinary, *traces, *keys], len(rows), {"title": "position in the window"}, y)
+    return _curves([*ordinary, *traces, *keys], {"title": "position in the window"}, y)
 
 
 def _by_position(row: Row, name: str, errors: Sequence[float | None]) -> go.Scatter:
-    hover = f"{name}, position %{{x}}: %{{y:.3~g}}<extra></extra>"
-    return _line(row, np.arange(len(errors)), errors, hover).update(name=name)
+    return style.curve(row.role, np.arange(len(errors)), errors, "position %{x}: %{y:.3~g}", name=name)
 
 
-def _line(row: Row, x: Any, y: Any, hover: str, **options: Any) -> go.Scatter:
-    look = style.line(row.role)
-    return go.Scatter(x=x, y=y, name=row.name, mode="lines", line=look, hovertemplate=hover, **options)
-
-
-def _curves(traces: list[go.Scatter], lines: int, x: dict[str, Any], y: dict[str, Any]) -> go.Figure:
-    made = style.figure(traces, height=style.lines_height(lines), x=x, y=y, showlegend=True)
+def _curves(traces: list[go.Scatter], x: dict[str, Any], y: dict[str, Any]) -> go.Figure:
+    made = style.curves(traces, x, y)
     style.guide(made, "y", 1, "plain dropping")
     return made
 

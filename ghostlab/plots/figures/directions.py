@@ -32,16 +32,8 @@ def directions(rows: Rows) -> go.Figure:
         customdata=[_hover(one) for one in report.directions],
         hovertemplate="%{y}: %{text} of the change<br>%{customdata}<extra></extra>",
     )
-    return style.figure(
-        [bars],
-        height=style.bars_height(len(shares)) - 30,
-        x={
-            "title": "share of the map's change of states<br>(calibration tokens)",
-            "tickformat": ".0%",
-            "range": style.share_range(shares),
-        },
-        y={"title": "direction", "autorange": "reversed"},
-    )
+    x = style.share_axis("share of the map's change of states<br>(calibration tokens)", shares)
+    return style.by_row([bars], len(shares), x, extra=-30).update_yaxes(title_text="direction")
 
 
 def channels(shares: list[tuple[int, float]]) -> str:

@@ -8,7 +8,7 @@ from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
 from ghostlab.plots.formats import interval, number, percent
 from ghostlab.plots.rows import Row, Rows, ranked, where
-from ghostlab.results.records import TokenClass
+from ghostlab.results.records import Metric, TokenClass
 
 FEW = 20
 """A kind with fewer tokens is only named as left out."""
@@ -44,19 +44,12 @@ def by_kind(rows: Rows) -> go.Figure:
 def _bars(row: Row) -> go.Bar:
     kinds = _kinds(row)
     return go.Bar(
-        x=[-kind.shift.value for kind in kinds],
+        x=[_loss(kind).value for kind in kinds],
         y=[f"{kind.name}<br>({kind.tokens:,})" for kind in kinds],
         name=row.name,
         orientation="h",
         marker={"color": row.role.colour},
-        error_x={
-            "type": "data",
-            "array": [kind.shift.value - kind.shift.low for kind in kinds],
-            "arrayminus": [kind.shift.high - kind.shift.value for kind in kinds],
-            "color": style.INK,
-            "thickness": 1.2,
-            "width": 3,
-        },
+        error_x=style.error_bar(map(_loss, kinds), color=style.INK, thickness=1.2, width=3),
         customdata=[_details(kind) for kind in kinds],
         hovertemplate=(
             f"{row.name}, %{{y}}: %{{x:.3~g}} nats more<br>log-probability against the original "
@@ -75,8 +68,13 @@ def _frequent(row: Row) -> list[TokenClass]:
     return [kind for kind in _kinds(row) if kind.tokens >= FEW]
 
 
-def _loss(kind: TokenClass) -> float:
-    return 0.0 - kind.shift.value
+def _loss(kind: TokenClass) -> Metric:
+    """Nats per token that are lost."""
+    return Metric(0.0 - kind.shift.value, -kind.shift.high, -kind.shift.low)
+
+
+def _size(kind: TokenClass) -> float:
+    return _loss(kind).value
 
 
 def _name(kind: TokenClass) -> str:
@@ -89,10 +87,10 @@ def say_by_kind(rows: Rows) -> str:
     kinds = _frequent(pruned)
     if not kinds:
         return f"Every kind of token has fewer than {FEW} tokens, too few to tell them apart."
-    worst, mildest = max(kinds, key=_loss), min(kinds, key=_loss)
+    worst, mildest = max(kinds, key=_size), min(kinds, key=_size)
     text = (
-        f"Dropping costs most on {_name(worst)} ({number(_loss(worst))} nats per token) and least on "
-        f"{_name(mildest)} ({number(_loss(mildest))})"
+        f"Dropping costs most on {_name(worst)} ({number(_size(worst))} nats per token) and least on "
+        f"{_name(mildest)} ({number(_size(mildest))})"
     )
     for row, _ in ranked([row for row in rows if _frequent(row)])[:1]:
         text += f"; {_left(row)}"
@@ -101,11 +99,11 @@ def say_by_kind(rows: Rows) -> str:
 
 
 def _left(row: Row) -> str:
-    worst = max(_frequent(row), key=_loss)
+    worst = max(_frequent(row), key=_size)
     doubt = "" if worst.shift.high < 0 else ", not significant"
     five = row.scores.agreement.top5_agreement.value if row.scores.agreement else None
     return (
-        f"{row.name} still loses most on {_name(worst)} ({number(_loss(worst))}{doubt}) and has the "
+        f"{row.name} still loses most on {_name(worst)} ({number(_size(worst))}{doubt}) and has the "
         f"original's favourite among its five likeliest for {percent(five)} of all tokens"
     )
 
@@ -116,10 +114,10 @@ def compare_by_kind(rows: Rows) -> str:
     shared = [name for name in ours if name in theirs]
     if not shared:
         return f"Kinds of tokens were not recorded for both {rows[0].name} and {rows[1].name}."
-    most = max(shared, key=lambda name: abs(_loss(ours[name]) - _loss(theirs[name])))
+    most = max(shared, key=lambda name: abs(_size(ours[name]) - _size(theirs[name])))
     return (
         f"They differ most on {_name(ours[most])}: against the original {rows[0].name} loses "
-        f"{number(_loss(ours[most]))} nats per token there and {rows[1].name} {number(_loss(theirs[most]))}."
+        f"{number(_size(ours[most]))} nats per token there and {rows[1].name} {number(_size(theirs[most]))}."
     )
 
 

@@ -42,14 +42,8 @@ def perplexity(rows: Rows) -> go.Figure:
         cliponaxis=False,
         hoverinfo="skip",
     )
-    return style.figure(
-        [*map(_bar, rows), texts],
-        height=style.bars_height(len(rows)),
-        x={"title": "perplexity on held-out text", **scale, "range": span},
-        y={"autorange": "reversed"},
-        showlegend=False,
-        barmode="overlay",
-    )
+    x = {"title": "perplexity on held-out text", **scale, "range": span}
+    return style.by_row([*map(_bar, rows), texts], len(rows), x, showlegend=False, barmode="overlay")
 
 
 def _bar(row: Row) -> go.Bar:
@@ -149,16 +143,8 @@ def gap_closed(rows: Rows) -> go.Figure:
         customdata=[interval(run.perplexity) for _, run in known],
         hovertemplate="%{y}: %{text} of the gap closed<br>perplexity %{customdata}<extra></extra>",
     )
-    made = style.figure(
-        [bars],
-        height=style.bars_height(len(known)),
-        x={
-            "title": "share of the lost log-likelihood",
-            "tickformat": ".0%",
-            "range": style.share_range(shares, whole=True),
-        },
-        y={"autorange": "reversed"},
-    )
+    x = style.share_axis("share of the lost log-likelihood", shares, whole=True)
+    made = style.by_row([bars], len(known), x)
     style.guide(made, "x", 1, "original")
     style.guide(made, "x", 0, "pruned")
     return made
@@ -192,24 +178,17 @@ def by_position(rows: Rows) -> go.Figure:
     losses = [(row, lost(row)) for row in rows]
     width = max(1, max(loss.size for _, loss in losses) // 32)
     lines = [
-        go.Scatter(
-            x=np.arange(1, len(loss) + 1),
-            y=running_mean(loss, width),
-            name=row.name,
-            mode="lines",
-            line=style.line(row.role),
-            hovertemplate=f"{row.name}, position %{{x}}: %{{y:.4~g}}<extra></extra>",
+        style.curve(
+            row.role,
+            np.arange(1, len(loss) + 1),
+            running_mean(loss, width),
+            "position %{x}: %{y:.4~g}",
         )
         for row, loss in losses
     ]
     note = f" (mean of {width})" if width > 1 else ""
-    made = style.figure(
-        lines,
-        height=style.lines_height(len(lines)),
-        x={"title": f"position in the window{note}"},
-        y={"title": "nats per token above the original"},
-        showlegend=True,
-    )
+    x, y = f"position in the window{note}", "nats per token above the original"
+    made = style.curves(lines, {"title": x}, {"title": y})
     style.guide(made, "y", 0, "original")
     return made
 

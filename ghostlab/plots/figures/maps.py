@@ -153,8 +153,7 @@ def energy_split(rows: Rows) -> go.Figure:
         room = [math.log10(min(known)) - 0.5, math.log10(max(known)) + 1]
         x = {"title": "energy, times that of M", "range": room, **style.log_ticks([])}
     else:
-        room = style.share_range(known, room=0.32)
-        x = {"title": "energy as a share of that of M", "range": room, "tickformat": ".0%"}
+        x = style.share_axis("energy as a share of that of M", known, room=0.32)
     bars, pair = [], rows[0].side
     for row, part, values in energies:
         letter, colour = _PARTS[part]
@@ -223,14 +222,8 @@ def symmetry_cost(rows: Rows) -> go.Figure:
         for label, values in kinds.items()
     ]
     every = [value for values in kinds.values() for value in values]
-    return style.figure(
-        bars,
-        height=style.bars_height(2 * len(splits)),
-        x={"title": COUNTED, "tickformat": ".0%", "range": style.share_range(every)},
-        y={"autorange": "reversed"},
-        barmode="group",
-        bargap=0.25,
-    )
+    x = style.share_axis(COUNTED, every)
+    return style.by_row(bars, 2 * len(splits), x, barmode="group", bargap=0.25)
 
 
 def say_symmetry_cost(rows: Rows) -> str:

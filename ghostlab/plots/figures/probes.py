@@ -210,13 +210,7 @@ def _line(name: str, known: list[Point], look: tuple[str, str, str]) -> go.Scatt
 
 def _measured(result: RunResult, traces: list[go.Scatter], measure: Measure, x: dict[str, Any]) -> go.Figure:
     heights = [value for trace in traces for value in trace.y]
-    made = style.figure(
-        traces,
-        height=style.LINE_HEIGHT,
-        x=x,
-        y={"title": _TITLES[measure], **style.wide_axis(heights)},
-        showlegend=True,
-    )
+    made = style.curves(traces, x, {"title": _TITLES[measure], **style.wide_axis(heights)})
     if measure == "perplexity":
         original = result.baseline.original.perplexity.value
         style.guide(made, "y", original, f"original, {number(original)}")

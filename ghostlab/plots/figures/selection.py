@@ -75,18 +75,10 @@ def scores(rows: Rows) -> go.Figure:
         hoverinfo="skip",
         showlegend=False,
     )
-    return style.figure(
-        [path, *dots],
-        height=style.LINE_HEIGHT,
-        x={
-            "title": "candidate (lower is dropped first)",
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": labels,
-        },
-        y={"title": f"{selection.criterion} score", **style.wide_axis(selection.scores)},
-        showlegend=True,
-    )
+    order = {"type": "category", "categoryorder": "array", "categoryarray": labels}
+    x = {"title": "candidate (lower is dropped first)", **order}
+    y = {"title": f"{selection.criterion} score", **style.wide_axis(selection.scores)}
+    return style.curves([path, *dots], x, y)
 
 
 def say_scores(rows: Rows) -> str:

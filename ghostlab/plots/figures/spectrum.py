@@ -52,24 +52,13 @@ def singular_values(rows: Rows) -> go.Figure:
     known = [(row, report.singular_values) for row, report in operators(rows)]
     top = max(max(style.finite(values)) for _, values in known)
     kept = [(row, [v if v > _FLOOR * top else None for v in values]) for row, values in known]
-    return style.figure(
-        [_by_index(row, values, "no. %{x}: %{y:.3~g}") for row, values in kept],
-        height=style.lines_height(len(kept)),
-        x={"title": "direction, greatest first"},
-        y={"title": "singular value", **style.log_ticks(value for _, values in kept for value in values)},
-        showlegend=True,
-    )
+    lines = [_by_index(row, values, "no. %{x}: %{y:.3~g}") for row, values in kept]
+    y = {"title": "singular value", **style.log_ticks(value for _, values in kept for value in values)}
+    return style.curves(lines, {"title": "direction, greatest first"}, y)
 
 
 def _by_index(row: Row, values: Sequence[float | None], hover: str) -> go.Scatter:
-    return go.Scatter(
-        x=np.arange(1, len(values) + 1),
-        y=values,
-        name=row.name,
-        mode="lines",
-        line=style.line(row.role),
-        hovertemplate=f"{row.name}, {hover}<extra></extra>",
-    )
+    return style.curve(row.role, np.arange(1, len(values) + 1), values, hover)
 
 
 def _greatest(row: Row) -> str:
@@ -91,13 +80,10 @@ def say_singular_values(rows: Rows) -> str:
 
 def cumulative_energy(rows: Rows) -> go.Figure:
     """Share of ||M||_F^2 in the leading directions, against how many they are."""
-    made = style.figure(
-        [_by_index(row, report.cumulative_energy, "first %{x}: %{y:.1%}") for row, report in operators(rows)],
-        height=style.lines_height(len(rows)),
-        x={"title": "leading singular directions"},
-        y={"title": "share of the energy of M", "tickformat": ".0%", "range": [0, 1.03]},
-        showlegend=True,
-    )
+    hover = "first %{x}: %{y:.1%}"
+    lines = [_by_index(row, report.cumulative_energy, hover) for row, report in operators(rows)]
+    y = {"title": "share of the energy of M", "tickformat": ".0%", "range": [0, 1.03]}
+    made = style.curves(lines, {"title": "leading singular directions"}, y)
     style.guide(made, "y", 0.9, "90 %")
     return made
 
@@ -130,14 +116,9 @@ def rank_curve(rows: Rows) -> go.Figure:
     ranks, channels = known[0][1].truncated_svd.ranks, _channels(known[0][1])
     ticks = _ticks(ranks)
     places = [_place(rank) for rank in ticks]
-    made = style.figure(
-        [*traces, *keys],
-        height=style.lines_height(len(known) + 2) + 100,
-        x={"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]},
-        y={"title": COUNTED, "tickformat": ".0%", "range": _explained_range(known)},
-        showlegend=True,
-        legend={"y": 1.24},
-    )
+    x = {"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]}
+    y = {"title": COUNTED, "tickformat": ".0%", "range": _explained_range(known)}
+    made = style.curves([*traces, *keys], x, y, extra=100, legend={"y": 1.24})
     added = [short(rank_parameters(rank, channels)) for rank in ticks]
     return style.upper_axis(made, "parameters added (2Cr, at most C²)", places, added)
 

@@ -68,17 +68,9 @@ def retained(rows: Rows) -> go.Figure:
         )
         for row, metric in zip(rows, kept, strict=True)
     ]
-    made = style.figure(
-        bars,
-        height=style.bars_height(len(bars)),
-        x={
-            "title": f"share of the original's accuracy, {plural(len(names), 'task')}",
-            "tickformat": ".0%",
-            "range": style.share_range([metric.high for metric in kept], whole=True),
-        },
-        y={"autorange": "reversed"},
-        showlegend=False,
-    )
+    title = f"share of the original's accuracy, {plural(len(names), 'task')}"
+    x = style.share_axis(title, [metric.high for metric in kept], whole=True)
+    made = style.by_row(bars, len(bars), x, showlegend=False)
     style.guide(made, "x", 1, "original")
     return made
 

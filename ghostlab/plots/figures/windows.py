@@ -24,13 +24,9 @@ _MOST = 700.0
 def window_distribution(rows: Rows) -> go.Figure:
     """Perplexity of every held-out window, per variant."""
     values = [np.exp(np.minimum(row.scores.window_nll, _MOST)) for row in rows]
-    return style.figure(
-        [_box(row.role, each, "perplexity %{x:.4~g}") for row, each in zip(rows, values, strict=True)],
-        height=style.bars_height(len(rows)) + 30,
-        x={"title": "perplexity of one window", **style.log_ticks(np.concatenate(values))},
-        y={"autorange": "reversed"},
-        showlegend=False,
-    )
+    boxes = [_box(row.role, each, "perplexity %{x:.4~g}") for row, each in zip(rows, values, strict=True)]
+    x = {"title": "perplexity of one window", **style.log_ticks(np.concatenate(values))}
+    return style.by_row(boxes, len(rows), x, extra=30, showlegend=False)
 
 
 def say_window_distribution(rows: Rows) -> str:
@@ -67,13 +63,8 @@ def shifts_figure(rows: Sequence[tuple[Role, np.ndarray[Any, Any]]], title: str,
     """
     means = [(role, difference(shifts, np.zeros_like(shifts))) for role, shifts in rows]
     boxes = [_box(role, shifts, "%{x:+.3~g} nats") for role, shifts in rows]
-    made = style.figure(
-        [*boxes, *(_mean(role, mean) for role, mean in means)],
-        height=style.bars_height(len(rows)) + 30,
-        x={"title": title},
-        y={"autorange": "reversed"},
-        showlegend=False,
-    )
+    traces = [*boxes, *(_mean(role, mean) for role, mean in means)]
+    made = style.by_row(traces, len(rows), {"title": title}, extra=30, showlegend=False)
     style.guide(made, "x", 0, zero)
     return made
 
