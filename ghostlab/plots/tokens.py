@@ -110,10 +110,7 @@ def timing(made: Generation) -> str:
     """``first token after 0.12 s, then 23 tokens/s``."""
     if made.speed <= 0:
         return plural(made.tokens, "token")
-    pace = f"{number(made.speed, 2)} tokens/s"
-    if not made.first_seconds:
-        return f"{plural(made.tokens, 'token')}, {pace}"
-    return f"first token after {number(made.first_seconds, 2)} s, then {pace}"
+    return f"first token after {number(made.first_seconds, 2)} s, then {number(made.speed, 2)} tokens/s"
 
 
 def reuse(made: Generation) -> str:
