@@ -93,7 +93,7 @@ class RunConfig:
         "hf:dataset/config:split:column, or a mixture such as 3*wikipedia+novels.",
     )
     held_out_text: str | None = _setting(
-        None, "Other text to evaluate on", "Evaluate on this text instead of the held-out part of --text."
+        None, "Other text to evaluate on", "Evaluate on this text instead of the held-out part of the text."
     )
     sequences: int = _setting(
         64, "Sequences", "Calibration sequences that the operators are fitted on.", ge=1

@@ -49,7 +49,7 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
     """Lay out and wire everything, inside ``demo``."""
     api.expose(service)  # first, so that its names are free
     page = Page(demo, service)
-    bar = sidebar.build(page)
+    wire_scores = sidebar.build(page)
     with gr.Row(elem_id="top"):
         gr.HTML(html.header(), elem_id="header", min_width=240)
         gr.HTML(html.tour(theme.static("tour.json")), js_on_load=theme.static("tour.js"), elem_id="tour")
@@ -65,7 +65,7 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
                 tabs[title] = build(page)
     gr.HTML(html.footer(__version__, service.settings.profile), elem_id="footer")
     _bind_tabs(page, tabs, places)
-    sidebar.bind(page, bar)
+    wire_scores()
     events = Events(page, tabs)
     events.bind()
     return events

@@ -21,7 +21,7 @@ from ghostlab.ui.queue import PAUSE, Queue
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Finding
 from ghostlab.ui.service.uploads import WANTED
-from ghostlab.ui.sidebar import scores, sidebar
+from ghostlab.ui.sidebar import controls, scores
 
 TICK = 0.5
 """Seconds between two looks at the job that a page follows; no thread waits meanwhile."""
@@ -73,12 +73,12 @@ class Events:
     def validate(self, _: str, *values: Any) -> list[Any]:
         """A sentence beside the control in sight that is wrong, before anything else happens."""
         named = dict(zip(self.page.controls, values, strict=True))
-        name, message = sidebar.problem(named, self.service.settings)
+        name, message = controls.problem(named, self.service.settings)
         return [gr.validate(True, ""), *(gr.validate(control != name, message) for control in named)]
 
     def run(self, request: gr.Request, followed: str, *values: Any) -> Update:
         """Queue a run of what the sidebar says; a job that is under way stays the followed one."""
-        config = sidebar.read(dict(zip(self.page.controls, values, strict=True)))
+        config = controls.read(dict(zip(self.page.controls, values, strict=True)))
         owner, jobs = request.session_hash or "", self.service.jobs
         going = [view.id for view in jobs.listed((), owner) if not view.finished]
         job_id = requests.run(self.service, owner, config)
@@ -199,7 +199,7 @@ class Events:
         return self._example
 
     def _filled(self, config: RunConfig) -> Update:
-        values = sidebar.fill(config)
+        values = controls.fill(config)
         return {control: values[name] for name, control in self.page.controls.items()}
 
     def _listed(self, own: Queue, followed: JobView[Finding] | None) -> Update:

@@ -138,7 +138,7 @@ class Page:
         demo: Its ``load`` fires when a visitor opens the page.
         tab: The tab that is being built.
         controls: The sidebar's controls, by the setting that they hold; their values together are what
-            :func:`ghostlab.ui.sidebar.sidebar.read` makes a configuration of.
+            :func:`ghostlab.ui.sidebar.controls.read` makes a configuration of.
         job: Id of the job that is followed.
         shown: Id of the job whose result is shown; empty for the example.
         drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.

@@ -96,14 +96,14 @@ def test_the_example_map_tells_the_scores_of_the_page_that_opens() -> None:
 
 def test_the_controls_say_what_is_asked() -> None:
     config = RunConfig(drop=None, select="shortgpt", count=3, revision=None, batch=2)
-    values = [getattr(config, name) for name in scoring.ASKED if name != "pasted"]
-    assert scoring.asked([*values, ""]) == scores_config(config)
-    assert scoring.asked([*values, " Mine. "]).text == "paste:Mine."
+    values = [getattr(config, name) for name in scoring.SETTINGS if name != "pasted"]
+    assert scoring.read([*values, ""]) == scores_config(config)
+    assert scoring.read([*values, " Mine. "]).text == "paste:Mine."
     with pytest.raises(ConfigError, match="How many layers"):
-        scoring.asked(
+        scoring.read(
             [
                 None if name == "count" else value
-                for name, value in zip(scoring.ASKED, [*values, ""], strict=True)
+                for name, value in zip(scoring.SETTINGS, [*values, ""], strict=True)
             ]
         )
     base = RunConfig(recover=(), prompt="kept")

@@ -51,7 +51,7 @@ class Bar:
         self.controls = page.controls
 
     def fill(self, config: RunConfig) -> dict[str, Any]:
-        filled = sidebar.fill(config)
+        filled = controls.fill(config)
         return {name: filled[name] for name in self.controls}
 
 
@@ -138,7 +138,7 @@ def test_the_sidebar_has_a_control_for_every_setting_and_reads_back_what_it_is_f
         RunConfig(recover=(RecoverySpec("ghost", 4, "1e-3"), RecoverySpec("affine"))),
     ]
     for config in configs:
-        assert sidebar.read({name: _value(value) for name, value in bar.fill(config).items()}) == config
+        assert controls.read({name: _value(value) for name, value in bar.fill(config).items()}) == config
 
 
 def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: Bar) -> None:
@@ -154,7 +154,7 @@ def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: Bar
     assert filled["recover_map"].value == ["affine", "ghost,rank=4"]
     assert (filled["recover"].value, filled["recover"].visible) == (["gost"], True)
     assert not bar.controls["recover"].visible
-    assert set(sidebar.read({name: _value(value) for name, value in filled.items()}).recover) == set(
+    assert set(controls.read({name: _value(value) for name, value in filled.items()}).recover) == set(
         asked.recover
     )
 
@@ -162,18 +162,18 @@ def test_operators_are_offered_by_kind_and_what_was_asked_for_is_ticked(bar: Bar
 def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar: Bar) -> None:
     values = {name: _value(value) for name, value in bar.fill(RunConfig()).items()}
     typed = {**values, "typed": "ghost, rank=8; affine"}
-    assert sidebar.read(typed).recover == (
+    assert controls.read(typed).recover == (
         *RunConfig.recover,
         RecoverySpec("ghost", 8),
         RecoverySpec("affine"),
     )
-    assert sidebar.problem(typed, Settings()) == ("", "")
+    assert controls.problem(typed, Settings()) == ("", "")
     for words, told in (
         ("gost", "no operator 'gost'"),
         ("drop,rank=2", "no option 'rank'"),
         ("rank=2", "without"),
     ):
-        name, message = sidebar.problem({**values, "typed": words}, Settings())
+        name, message = controls.problem({**values, "typed": words}, Settings())
         assert name == "typed"
         assert told in message
     by_criterion = {**values, "chooser": controls.BY_CRITERION}
@@ -182,7 +182,7 @@ def test_typed_operators_join_the_ticked_ones_and_are_checked_before_the_run(bar
         ("shortgpt,windows=2", "select"),
         ("none", "select"),
     ):
-        assert sidebar.problem({**by_criterion, "select": asked}, Settings())[0] == problem
+        assert controls.problem({**by_criterion, "select": asked}, Settings())[0] == problem
 
 
 def test_every_operator_and_criterion_is_explained_from_the_registry(bar: Bar) -> None:
@@ -207,17 +207,17 @@ def _value(update: Any) -> Any:
 
 def test_an_empty_number_and_a_bad_cut_are_told_beside_the_control(bar: Bar) -> None:
     values = {name: getattr(control, "value", None) for name, control in bar.controls.items()}
-    assert sidebar.problem(values, Settings()) == ("", "")
-    name, message = sidebar.problem({**values, "drop": "25:20"}, Settings())
+    assert controls.problem(values, Settings()) == ("", "")
+    name, message = controls.problem({**values, "drop": "25:20"}, Settings())
     assert name == "drop"
     assert "start < stop" in message
-    name, message = sidebar.problem({**values, "drop": "28:31"}, Settings())
+    name, message = controls.problem({**values, "drop": "28:31"}, Settings())
     assert name == "drop"
     assert "It has 30 layers" in message
-    name, message = sidebar.problem({**values, "sequences": 0}, Settings())
+    name, message = controls.problem({**values, "sequences": 0}, Settings())
     assert (name, message) == ("sequences", "'Sequences' is 0. It must be at least 1.")
     with pytest.raises(ConfigError, match="'Seed' is empty"):
-        sidebar.read({**values, "seed": None})
+        controls.read({**values, "seed": None})
 
 
 def test_a_public_host_offers_no_local_paths() -> None:

@@ -14,7 +14,7 @@ from ghostlab.ui import explain
 
 UNKNOWN = "recover"
 BOXES = (UNKNOWN, *(f"recover_{group}" for group in GROUPS))
-"""Names of the boxes; the first holds what a link asks for and no operator is called."""
+"""Names of the boxes; the first holds names from a link that no operator has."""
 _TITLES = {UNKNOWN: "Unknown operators", **{f"recover_{group}": title for group, title in GROUPS.items()}}
 
 
@@ -33,25 +33,24 @@ def build(asked: Sequence[RecoverySpec]) -> dict[str, Component]:
 
 
 def tick(asked: Sequence[RecoverySpec]) -> dict[str, Any]:
-    """Updates that tick what is asked for and nothing else."""
+    """Updates that tick these and nothing else."""
     return {**{name: gr.CheckboxGroup(**box) for name, box in _boxes(asked).items()}, "typed": ""}
 
 
 def _boxes(asked: Sequence[RecoverySpec]) -> dict[str, dict[str, Any]]:
-    """Choices and ticks of each box: all operators of its kind, and what is asked of them with options."""
-    methods = OPERATORS
+    """Choices and ticks of each box: all operators of its kind, and those that are ticked with options."""
     boxes: dict[str, dict[str, Any]] = {name: {"choices": [], "value": []} for name in BOXES}
-    for name, entry in methods.items():
+    for name, entry in OPERATORS.items():
         boxes[f"recover_{entry.group}"]["choices"].append((explain.named(entry), name))
     for spec in asked:
-        box = boxes[f"recover_{methods[spec.method].group}" if spec.method in methods else UNKNOWN]
+        box = boxes[f"recover_{OPERATORS[spec.method].group}" if spec.method in OPERATORS else UNKNOWN]
         box["value"].append(str(spec))
         if all(value != str(spec) for _, value in box["choices"]):
-            box["choices"].append((_asked(spec), str(spec)))
+            box["choices"].append((_title(spec), str(spec)))
     return {name: {**box, "visible": bool(box["choices"])} for name, box in boxes.items()}
 
 
-def _asked(spec: RecoverySpec) -> str:
-    """An operator with options, as it is offered: its title and what was asked of it."""
+def _title(spec: RecoverySpec) -> str:
+    """An operator with options, as it is offered: its title, its name and the options."""
     entry = OPERATORS.get(spec.method)
     return str(spec) if entry is None else explain.named(entry, spec.label)

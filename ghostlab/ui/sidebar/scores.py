@@ -28,22 +28,22 @@ from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Finding, Service
 from ghostlab.ui.sidebar.picker import scores as bars
 
-ASKED = (*SCORE_SETTINGS, "pasted")
+SETTINGS = (*SCORE_SETTINGS, "pasted")
 """The sidebar's controls that decide a criterion's scores."""
 
 
-def asked(values: Sequence[Any]) -> RunConfig:
-    """The configuration whose scores the controls :data:`ASKED` ask for.
+def read(values: Sequence[Any]) -> RunConfig:
+    """The configuration whose scores the controls :data:`SETTINGS` ask for.
 
     Raises:
         ConfigError: If a value is of the wrong kind.
     """
-    named = dict(zip(ASKED, values, strict=True))
-    pasted = (named.pop("pasted") or "").strip()
+    given = dict(zip(SETTINGS, values, strict=True))
+    pasted = (given.pop("pasted") or "").strip()
     for name in ("revision", "held_out_text"):
-        named[name] = (named[name] or "").strip() or None
-    named["text"] = PASTE + pasted if pasted else named["text"]
-    return scores_config(RunConfig.from_dict({**named, "drop": None}))
+        given[name] = (given[name] or "").strip() or None
+    given["text"] = PASTE + pasted if pasted else given["text"]
+    return scores_config(RunConfig.from_dict({**given, "drop": None}))
 
 
 def known(service: Service, config: RunConfig, found: str, shown: str, mapped: str) -> SelectionInfo | None:
@@ -76,22 +76,21 @@ def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig
     )
 
 
-def bind(page: Page, picker: gr.HTML, button: gr.Button, found: Component) -> None:
+def bind(page: Page, picker: gr.HTML, button: gr.Button) -> None:
     """Wire the button and redraw the scores whenever what they depend on changes.
 
     Args:
         page: What is asked and what else may hold the scores; its blocks to drop get what was found.
         picker: Shows the scores.
         button: Computes them.
-        found: Id of the job whose scores the page has; empty for none.
     """
-    service, drop = page.service, page.controls["drop"]
-    controls = [page.controls[name] for name in ASKED]
+    service, drop, found = page.service, page.controls["drop"], page.found["scores"]
+    controls = [page.controls[name] for name in SETTINGS]
     depends: list[Component] = [found, page.shown, page.found["atlas"], *controls]
 
     def find(found: str, shown: str, mapped: str, values: Sequence[Any]) -> SelectionInfo | None:
         try:
-            return known(service, asked(values), found, shown, mapped)
+            return known(service, read(values), found, shown, mapped)
         except GhostlabError:  # told when Score or Run is pressed; a number is just being typed
             return None
 
@@ -103,7 +102,7 @@ def bind(page: Page, picker: gr.HTML, button: gr.Button, found: Component) -> No
         return info.chosen if found and info else gr.skip()
 
     def queue(owner: str, *values: Any) -> str:
-        return requests.scores(service, owner, asked(values))
+        return requests.scores(service, owner, read(values))
 
     on([component.change for component in depends], draw, depends, picker, trigger_mode="always_last")
     on(found.change, take, depends, drop)

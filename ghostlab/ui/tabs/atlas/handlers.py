@@ -14,7 +14,7 @@ from ghostlab.ui import picks
 from ghostlab.ui.page import QUIET, Page, on, user_errors
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.sidebar.sidebar import read
+from ghostlab.ui.sidebar.controls import read
 from ghostlab.ui.tabs.atlas import view as tab
 
 
