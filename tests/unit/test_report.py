@@ -114,6 +114,8 @@ def test_report_loads_nothing(page):
     assert not re.search(r"<(?:script|link|img)[^>]*(?:src|href)=", page[: page.index("<script>")])
 
 
+FEW_WORDS = {"part", "kind", "prompt_format", "bos", "order"}
+"""Fields that hold one of a few words: nothing else can be read into them."""
 NASTY = "</script><script>alert(1)</script><b>&\"'"
 
 
@@ -134,7 +136,7 @@ def poisoned(value, keys=False):
         **{
             f.name: poisoned(getattr(value, f.name), f.name in {"acc", "acc_norm", "left_out", "versions"})
             for f in fields(value)
-            if f.init and f.name not in {"part", "kind", "prompt_format", "timings"}  # one of a few words
+            if f.init and f.name not in {*FEW_WORDS, "timings"}
         },
     )
 
