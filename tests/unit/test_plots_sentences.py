@@ -212,7 +212,7 @@ def test_sentences_on_two_sides_speak_of_both():
             assert other.name in told, told
     shares = [percent(side.run.boundary.explained) for side in (ghost, affine)]
     assert (
-        f"Explained share of the gap: ghost {shares[0]} (55 % on ordinary tokens); affine {shares[1]} ("
+        f"On all held-out tokens: ghost {shares[0]} (55 % on ordinary tokens); affine {shares[1]} ("
         in between("explained", ghost, affine)
     )
     assert "pruned all of it at the first position" in between("position_error", pruned, ghost)

@@ -13,12 +13,14 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.jobs.record import JobView
 from ghostlab.lab.requests import ProbeRequest
+from ghostlab.plots.catalog import STATE
 from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
+from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs import spectrum as ranks
 from ghostlab.ui.tabs.operator import switches
 from ghostlab.ui.tabs.operator import view as operator
@@ -159,6 +161,22 @@ def test_tabs_without_a_map_say_so(service: Service) -> None:
     assert "has a map to alter" in tried.words.render(bare)[0]
     assert "has a map to take a rank of" in taken.words.render(bare)[0]
     assert taken.figures.render(bare)[-1] == taken.words.render(bare)[0]
+
+
+def test_figures_of_a_result_that_is_gone_say_so_in_a_sentence(service: Service) -> None:
+    """Whatever is chosen in a tab after the store made room for newer results."""
+    with gr.Blocks() as demo:
+        page = Page(demo, service)
+        panels.build(page, "boundary", STATE, by_block=True)
+        ranks.build(page)
+    handlers = [(event.fn.__name__, event.fn) for event in demo.fns.values() if event.fn]
+    asked = {"choose": ("ghost", "20:25"), "redraw": ("ghost",)}
+    asked |= dict.fromkeys(("tell", "follow"), ("ghost", "reduced_rank", 8))
+    assert {name for name, _ in handlers} >= set(asked)
+    for name, handler in handlers:
+        if name in asked:
+            with pytest.raises(gr.Error, match="no longer on this server"):
+                handler("gone", *asked[name])
 
 
 def test_tokens_are_quoted_so_that_nothing_of_them_is_markdown() -> None:

@@ -235,7 +235,7 @@ FIGURES = (
         say=say_explained,
         select=where(lambda row: row.state is not None and is_finite(row.state.explained)),
         nothing=_NOT_FITTED,
-        compare=of_each("Explained share of the gap", _explained),
+        compare=of_each("On all held-out tokens", _explained),
     ),
     Figure(
         "relative_error",

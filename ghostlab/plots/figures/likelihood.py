@@ -238,7 +238,7 @@ FIGURES = (
         say=say_perplexity,
         select=lambda rows: rows if style.finite(row.scores.perplexity.value for row in rows) else [],
         nothing="No perplexity was measured.",
-        compare=of_each("Perplexity", _above_original),
+        compare=of_each("On held-out text", _above_original),
     ),
     Figure(
         "gap_closed",
