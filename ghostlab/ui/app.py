@@ -53,8 +53,8 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
     with gr.Row(elem_id="top"):
         gr.HTML(html.header(), elem_id="header", min_width=240)
         gr.HTML(html.tour(theme.static("tour.json")), js_on_load=theme.static("tour.js"), elem_id="tour")
-    lacking = catalogue.missing()
-    gr.HTML(html.notice(lacking), elem_id="notice", visible=bool(lacking))
+    notice = catalogue.notice(service.settings)
+    gr.HTML(html.notice(notice), elem_id="notice", visible=bool(notice))
     for part in (page.source, page.status, page.queue):
         part.render()
     tabs, places = {}, {}

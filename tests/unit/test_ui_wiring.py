@@ -237,6 +237,17 @@ def test_missing_packages_are_told_in_one_sentence(monkeypatch: pytest.MonkeyPat
     demo.close()
 
 
+def test_a_broken_plug_in_is_named_on_the_page_of_whoever_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ghostlab.registry.problems", lambda: ["The operator plug-in 'x' was left out: y."])
+    for settings, said in ((Settings(), True), (Settings("public", limits=PUBLIC_LIMITS), False)):
+        demo, _ = build_app(settings, FakeLab())
+        (notice,) = [
+            part["props"] for part in demo.config["components"] if part["props"].get("elem_id") == "notice"
+        ]
+        assert ("The operator plug-in" in notice["value"]) == said
+        demo.close()
+
+
 def test_the_page_is_built_without_loading_torch() -> None:
     code = (
         "import sys; from ghostlab.settings import Settings; from ghostlab.ui.app import build_app;"

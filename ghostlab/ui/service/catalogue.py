@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from importlib.util import find_spec
 
-from ghostlab import checks
+from ghostlab import checks, registry
 from ghostlab.config import RunConfig
 from ghostlab.cut import parse_cut
 from ghostlab.errors import CutError
@@ -74,6 +74,12 @@ def check_cut(config: RunConfig, settings: Settings) -> None:
         raise CutError(
             f"{config.count} of {known} layers cannot be dropped.", f"Choose a count from 1 to {known - 1}."
         )
+
+
+def notice(settings: Settings) -> str:
+    """What the page says at its top: packages that are missing and, on a local host, broken plug-ins."""
+    broken = [] if settings.profile == "public" else registry.problems()
+    return " ".join(filter(None, [missing(), *broken]))
 
 
 def missing() -> str:
