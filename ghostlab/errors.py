@@ -104,8 +104,11 @@ class Cancelled(GhostlabError):
         super().__init__(message, hint)
 
 
+LESS_MEMORY = "Lower batch, length or the number of sequences, or choose a smaller model."
+
+
 @contextmanager
-def memory_errors(hint: str) -> Iterator[None]:
+def memory_errors(hint: str = LESS_MEMORY) -> Iterator[None]:
     """Turn an allocator's failure into a :class:`MemoryLimitError` that says what to lower."""
     try:
         yield

@@ -85,7 +85,8 @@ def make_room(folders: Iterable[Path], need: int, most: int) -> None:
     known = []
     for folder in folders:
         with suppress(OSError):
-            known.append((folder.stat().st_mtime, folder, folder_bytes(folder)))
+            if folder.is_dir():
+                known.append((folder.stat().st_mtime, folder, folder_bytes(folder)))
     left = sum(size for _, _, size in known)
     for _, folder, size in sorted(known):
         if left + need <= most:

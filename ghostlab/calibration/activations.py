@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
-from ghostlab.calibration.capture import Batch, check_finite, passes
 from ghostlab.calibration.store import Budget, StateStore
+from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.model.decoder import Trace
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
@@ -20,6 +20,15 @@ from ghostlab.text.windows import Windows
 Own = TypeVar("Own", bound="Activations")
 StateBatch = tuple[slice, dict[int, Tensor]]
 """Some windows, and their states [B, T, C] by boundary."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows ``rows`` of a pass: their token ids [B, T] and the trace of the model on them."""
+
+    rows: slice
+    ids: Tensor
+    trace: Trace
 
 
 class Activations:
@@ -75,21 +84,18 @@ class Activations:
         wanted = set(boundaries)
         kept = self.store.open()
         missing = wanted - kept.keys()
-        if not missing:
+        start = max((b for b in kept if missing and b <= min(missing)), default=None)
+        keep = self.store.begin(missing, range(start or 0, max(missing))) if missing else set()
+        try:
             for rows in progress.each(self._batches(), message):
-                yield rows, {b: self._own(kept[b][rows]) for b in wanted}
-            return
-        start = max((boundary for boundary in kept if boundary <= min(missing)), default=None)
-        keep = self.store.begin(missing, range(start or 0, max(missing)))
-        if start is None:
-            computed = self._run(missing | keep, progress, message)
-        else:
-            computed = self._continue(start, kept[start], missing | keep, progress, message)
-        for rows, states in computed:
-            for boundary in keep:
-                self.store.put(boundary, rows, states[boundary])
-            yield rows, {b: states[b] if b in states else self._own(kept[b][rows]) for b in wanted}
-        self.store.commit()
+                given = None if start is None else self._own(kept[start][rows])
+                states = self._compute(rows, missing | keep, start, given) if missing else {}
+                for boundary in keep:
+                    self.store.put(boundary, rows, states[boundary])
+                yield rows, {b: states[b] if b in states else self._own(kept[b][rows]) for b in wanted}
+            self.store.commit()
+        finally:
+            self.store.end()
 
     def batches(
         self, boundaries: Collection[int], progress: Progress = SILENT, message: str = "Reading states"
@@ -125,29 +131,25 @@ class Activations:
         part.store.take(self.store, chosen)
         return part
 
-    def _run(self, boundaries: set[int], progress: Progress, message: str) -> Iterator[StateBatch]:
-        """A pass from the embedding on."""
-        for batch in passes(
-            self.model, self.windows, boundaries, batch=self.batch, progress=progress, message=message
-        ):
-            size = len(batch.ids)
-            if size not in self._calls or len(self._calls[size].calls) < len(batch.trace.calls):
-                self._calls[size] = Trace(calls=batch.trace.calls)
-            yield batch.rows, batch.trace.states
-
-    def _continue(
-        self, start: int, kept: Tensor, boundaries: set[int], progress: Progress, message: str
-    ) -> Iterator[StateBatch]:
-        """A pass from boundary ``start`` on, whose states [W, T, C] are ``kept``."""
-        for rows in progress.each(self._batches(), message):
-            state, position, states = self._own(kept[rows]), start, {}
-            trace = self.calls(rows, max(boundaries))
-            for boundary in sorted(boundaries):
-                state = self.model.decoder.run_span(state, position, boundary, trace)
-                position = boundary
-                states[boundary] = state
-            check_finite(self.model, self.windows.ids[rows], states)
-            yield rows, states
+    def _compute(
+        self, rows: slice, boundaries: Collection[int], start: int | None, given: Tensor | None
+    ) -> dict[int, Tensor]:
+        """States of windows ``rows``, computed from the embedding on or from those ``given`` at ``start``."""
+        ids = self.windows.ids[rows].to(self.model.device)
+        with memory_errors():
+            if start is None or given is None:
+                trace = self.model.decoder.trace(ids, boundaries)
+                known = self._calls.get(len(ids))
+                if known is None or len(known.calls) < len(trace.calls):
+                    self._calls[len(ids)] = Trace(calls=trace.calls)
+                states = trace.states
+            else:
+                trace, states = self.calls(rows, max(boundaries)), {}
+                for boundary in sorted(boundaries):
+                    given = self.model.decoder.run_span(given, start, boundary, trace)
+                    start, states[boundary] = boundary, given
+        check_finite(self.model, ids, states)
+        return states
 
     def _own(self, states: Tensor) -> Tensor:
         """Kept states where and as the model computes."""
@@ -162,3 +164,16 @@ def digest(ids: Tensor) -> str:
     """Sixteen hex digits that name token ids [W, T]."""
     shape = str(tuple(ids.shape)).encode()
     return hashlib.sha256(shape + ids.to(torch.int64).contiguous().numpy().tobytes()).hexdigest()[:16]
+
+
+def check_finite(model: Model, ids: Tensor, states: Mapping[int, Tensor]) -> None:
+    """Raise NumericsError, naming the block that made it, if a state holds NaN or infinity."""
+    if all(torch.isfinite(state).all() for state in states.values()):
+        return
+    every = model.decoder.trace(ids, range(model.depth + 1))
+    first = min(b for b, state in every.states.items() if not torch.isfinite(state).all())
+    where = "the embedding" if first == 0 else f"layer {first - 1}"
+    raise NumericsError(
+        f"The model's activations hold NaN or infinity from {where} on.",
+        "Load it in another precision (for example float32), or check its weights.",
+    )

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.errors import NumericsError, memory_errors
 from ghostlab.model.decoder import Trace
 from ghostlab.model.likelihood import score_next
@@ -72,7 +71,7 @@ def score_rows(
     answers: list[list[Answer]] = [[(0.0, False)] * len(rows) for _ in range(1 + len(variants))]
     batches = list(_batches(_trees(rows, owners)))
     for batch in progress.each(batches, "Answering questions"):
-        with memory_errors(LESS_MEMORY):
+        with memory_errors():
             found = _score(original, variants, batch)
         places = [place for tree in batch for place in tree.places]
         for column, part in zip(answers, found, strict=True):

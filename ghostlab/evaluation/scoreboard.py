@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ghostlab.calibration.activations import Activations
+from ghostlab.calibration.activations import Activations, Batch
 from ghostlab.calibration.calibrate import check_length
-from ghostlab.calibration.capture import LESS_MEMORY, Batch
 from ghostlab.calibration.store import Budget
 from ghostlab.config import BosPolicy
 from ghostlab.errors import NumericsError, memory_errors
@@ -54,7 +53,7 @@ class Scoreboard:
             NumericsError: If a variant's likelihoods are not numbers.
             MemoryLimitError: If there is no room for a chunk of logits.
         """
-        with memory_errors(LESS_MEMORY):
+        with memory_errors():
             last = batch.trace.states[self.original.depth]
             finals = [self.original.decoder.run_tail(last)]
             for variant in self.variants:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, memory_errors
 from ghostlab.evaluation.tasks import require_harness
@@ -166,7 +165,7 @@ def run(config: RunConfig, *, settings: Settings | None = None, **listeners: Unp
 def _run(session: Session, request: RunRequest, work: Work) -> RunResult:
     config, steps = request.config, work.steps
     check(config, session.settings)
-    with memory_errors(LESS_MEMORY):
+    with memory_errors():
         result, variants = _measured(session, config, steps.part(0.0, 0.85))
         begun = time.perf_counter()
 
@@ -244,7 +243,7 @@ def _atlas(session: Session, request: AtlasRequest, work: Work) -> Atlas:
     config, steps = replace(request.config, held_out_text=None), work.steps
     check(request.config, session.settings)
     begun = time.perf_counter()
-    with memory_errors(LESS_MEMORY):
+    with memory_errors():
         calib = session.prepare(config, steps.part(0.0, 0.07)).calibration
         found = records.make_atlas(config, calib, request.lengths, steps.part(0.07, 1.0))
     return replace(found, seconds=round(time.perf_counter() - begun, 3))
@@ -257,7 +256,7 @@ def _score(session: Session, request: ScoreRequest, work: Work) -> SelectionInfo
         raise ConfigError(
             "No criterion is selected.", "Set select, for example select='shortgpt', drop=None."
         )
-    with memory_errors(LESS_MEMORY):
+    with memory_errors():
         calib = session.prepare(config, steps.part(0.0, 0.07)).calibration
         _, scores = decide(config, calib, steps.part(0.07, 1.0))
     steps.at(1.0, "Done")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from ghostlab.analysis.altered import alter, needs_moments
 from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.capture import LESS_MEMORY
 from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
@@ -48,7 +47,7 @@ def probe(session: Session, request: ProbeRequest, work: Work) -> list[Probe]:
     maps = _maps(result, run)
     for how in alterations:
         how.check(result.model.hidden_size)
-    with memory_errors(LESS_MEMORY):
+    with memory_errors():
         prepared = session.prepare(config, progress.part(0.0, 0.12))
         model, cut = same_model(result, prepared.model), cut_of(result)
         seen: Seen = {}

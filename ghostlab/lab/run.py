@@ -11,9 +11,8 @@ from typing import Protocol
 from ghostlab import checks
 from ghostlab.analysis.boundary import BoundaryErrors
 from ghostlab.analysis.tokens import TokenSample
-from ghostlab.calibration.activations import Activations
+from ghostlab.calibration.activations import Activations, Batch
 from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.capture import Batch
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut

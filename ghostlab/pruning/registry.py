@@ -58,7 +58,6 @@ def score(
         CutError: If fewer than one layer would go, or fewer than one would stay, or the criterion spares too
             many.
     """
-    from ghostlab.calibration.capture import LESS_MEMORY
 
     entry, options = resolve(criterion)
     depth = calib.model.depth
@@ -66,7 +65,7 @@ def score(
         raise CutError(
             f"{count} of {depth} layers cannot be dropped.", f"Choose a count between 1 and {depth - 1}."
         )
-    with memory_errors(LESS_MEMORY):
+    with memory_errors():
         return entry.score(calib, count, options, progress)
 
 

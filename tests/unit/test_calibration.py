@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
-from ghostlab.calibration.capture import passes
 from ghostlab.calibration.store import Budget
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import Cancelled, CutError, NumericsError
@@ -130,7 +130,8 @@ def test_broken_activations_name_the_block() -> None:
 
 def test_a_stop_takes_effect_before_the_next_batch() -> None:
     model, windows, token = tiny_lm(), tiny_windows(), CancelToken()
-    batches = passes(model, windows, {2}, batch=2, progress=Progress(cancel=token))
+    found = Activations(model, windows, batch=2, budget=Budget(0))
+    batches = found.states({2}, Progress(cancel=token))
     next(batches)
     token.cancel()
     with pytest.raises(Cancelled):

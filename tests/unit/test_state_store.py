@@ -101,7 +101,7 @@ def test_the_longest_unused_makes_room(tmp_path: Path) -> None:
 def test_a_full_disk_ends_the_keeping_not_the_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = activations(Budget(0, 99 * size(), tmp_path))
 
-    def refuse(self: Path, *_: object) -> None:
+    def refuse(self: Path, *_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
