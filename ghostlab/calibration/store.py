@@ -65,7 +65,7 @@ class StateFile:
             return torch.cat([self[index : index + 1] for index in windows.tolist()])
         start, stop, _ = windows.indices(self.shape[0])
         states = torch.empty(stop - start, *self.shape[1:], dtype=self.dtype)
-        buffer = memoryview(states.view(torch.uint8).numpy()).cast("B")
+        buffer = states.view(torch.uint8).numpy().data.cast("B")
         self._file.seek(start * (buffer.nbytes // max(stop - start, 1)))
         while buffer.nbytes:
             count = self._file.readinto(buffer)
@@ -179,7 +179,7 @@ class StateStore:
             self._growing[boundary][rows] = kept
         elif boundary in self._parts:
             try:
-                self._parts[boundary].write(memoryview(kept.contiguous().view(torch.uint8).numpy()).cast("B"))
+                self._parts[boundary].write(kept.contiguous().view(torch.uint8).numpy().data.cast("B"))
             except OSError as error:
                 self._stop(error)
 
