@@ -64,10 +64,10 @@ _SYMBOLS = ("circle", "diamond", "triangle-up", "triangle-down", "star", "hexago
 
 def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
     """One role per recovery, in order; names are made distinct."""
-    return named_roles([run.label for run in runs])
+    return roles_of([run.label for run in runs])
 
 
-def named_roles(names: Iterable[str]) -> list[Role]:
+def roles_of(names: Iterable[str]) -> list[Role]:
     """One role per name, in order; names are made distinct."""
     drawn: list[Role] = []
     for index, name in enumerate(names):

@@ -70,7 +70,7 @@ def test_colours_stay_apart_to_every_eye(sight):
     parts = [colour for colour, _, _ in probes.PART_LOOKS.values()]
     for tones in (style.colours(12), parts, [style.SYMMETRIC, style.ANTISYMMETRIC]):
         assert min(distance(*pair, sight) for pair in itertools.combinations(tones, 2)) > 10
-    looks = [style.ORIGINAL, style.PRUNED, *style.named_roles("abcdef")]
+    looks = [style.ORIGINAL, style.PRUNED, *style.roles_of("abcdef")]
     assert len({(role.dash, role.symbol) for role in looks}) == len(looks)
     assert len({role.dash for role in looks}) == len({role.symbol for role in looks}) == len(looks)
 
@@ -307,7 +307,7 @@ def test_selection_marks_what_was_chosen(result):
     assert list(marked.x) == list(marked.customdata) == ["20:25"]
     assert len(next(trace for trace in figure.data if trace.name == "kept").x) == 25
     blocks = SelectionInfo("shortgpt", "influence", [str(i) for i in range(6)], [1.0] * 6, "2:4,5")
-    assert selection.chosen(blocks) == [False, False, True, True, False, True]
+    assert selection.in_cut(blocks) == [False, False, True, True, False, True]
     layers = replace(blocks, labels=[f"{i}:{i + 1}" for i in range(6)])
     dots = drawn("scores", replace(result, selection=layers)).data[1]
     assert list(dots.x) == ["2", "3", "5"]

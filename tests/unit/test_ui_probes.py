@@ -128,12 +128,12 @@ def test_the_slider_begins_at_the_suggested_rank_and_stays_at_one_that_was_measu
     ]
     after = replace(result, probes=swept)
     alone = replace(result, probes=[*swept, make_probe(Alteration(rank=5), 120.0, window)])
-    assert ranks._fresh(result)[2].value == CHANNELS // 8
-    assert ranks._fresh(after)[2].value == ranks._fresh(alone)[2].value == 32
-    slider, words = ranks._followed(after, "ghost", "reduced_rank", 40)
+    assert ranks._initial(result)[2].value == CHANNELS // 8
+    assert ranks._initial(after)[2].value == ranks._initial(alone)[2].value == 32
+    slider, words = ranks._after_probe(after, "ghost", "reduced_rank", 40)
     assert slider == 32
     assert words.endswith("Measured: perplexity 90.0, KL 1.80.")
-    slider, words = ranks._followed(alone, "ghost", "truncated_svd", 5)
+    slider, words = ranks._after_probe(alone, "ghost", "truncated_svd", 5)
     assert slider == gr.skip()
     assert words.endswith("Measured: perplexity 120, KL 2.40.")
 

@@ -294,7 +294,7 @@ def operator_roles() -> dict[str, Role]:
     """How each operator is drawn, by its name for people."""
     names = [name for name in OPERATORS if OPERATORS[name] != "gap"]
     plain = Role("plain dropping", style.PRUNED.colour, style.PRUNED.dash, style.PRUNED.symbol)
-    return {plain.name: plain, **dict(zip(names, style.named_roles(names), strict=True))}
+    return {plain.name: plain, **dict(zip(names, style.roles_of(names), strict=True))}
 
 
 def by_length(atlas: Atlas) -> go.Figure:

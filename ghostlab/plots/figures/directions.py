@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
-from ghostlab.plots.figures.maps import has, lacking
+from ghostlab.plots.figures.maps import has, why_empty
 from ghostlab.plots.formats import percent
 from ghostlab.plots.rows import Rows, operators
 from ghostlab.results.operator import Direction, Excitement, Points, StatePlane
@@ -157,7 +157,7 @@ FIGURES = (
         draw=directions,
         say=say_directions,
         select=has(lambda report: report.directions),
-        nothing=lacking("Directions were not recorded for this map."),
+        nothing=why_empty("Directions were not recorded for this map."),
         heading="Top directions of {}",
     ),
     Figure(
@@ -174,7 +174,7 @@ FIGURES = (
         beside=lambda rows: state_plane(rows, "massive"),
         say=say_state_plane,
         select=has(lambda report: report.plane),
-        nothing=lacking("States of single tokens were not recorded."),
+        nothing=why_empty("States of single tokens were not recorded."),
         heading="States recovered by {}: ordinary, massive",
     ),
 )

@@ -164,7 +164,7 @@ def say_gap_closed(rows: Rows) -> str:
 # -- position --------------------------------------------------------------------------------------------
 
 
-def lost(row: Row) -> np.ndarray[Any, Any]:
+def loss(row: Row) -> np.ndarray[Any, Any]:
     """Nats per token above the original by position; empty where it was not recorded."""
     own, original = np.asarray(row.scores.position_nll), np.asarray(row.original.position_nll)
     return own - original if own.size == original.size else np.empty(0)
@@ -175,16 +175,16 @@ def by_position(rows: Rows) -> go.Figure:
 
     Positions differ far more among themselves, by what the windows happen to say there, than variants do.
     """
-    losses = [(row, lost(row)) for row in rows]
-    width = max(1, max(loss.size for _, loss in losses) // 32)
+    losses = [(row, loss(row)) for row in rows]
+    width = max(1, max(nats.size for _, nats in losses) // 32)
     lines = [
         style.curve(
             row.role,
-            np.arange(1, len(loss) + 1),
-            running_mean(loss, width),
+            np.arange(1, len(nats) + 1),
+            running_mean(nats, width),
             "position %{x}: %{y:.4~g}",
         )
-        for row, loss in losses
+        for row, nats in losses
     ]
     note = f" (mean of {width})" if width > 1 else ""
     x, y = f"position in the window{note}", "nats per token above the original"
@@ -205,7 +205,7 @@ def running_mean(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, An
 
 def say_by_position(rows: Rows) -> str:
     """Whether the loss sits early or late in the window."""
-    pruned = next((lost(row) for row in rows if row.run is None), np.empty(0))
+    pruned = next((loss(row) for row in rows if row.run is None), np.empty(0))
     quarter = pruned.size // 4
     if not quarter:
         return "The windows are too short to tell early positions from late ones."
@@ -214,13 +214,13 @@ def say_by_position(rows: Rows) -> str:
         f"and {number(pruned[-quarter:].mean())} in the last"
     )
     for row, _ in ranked(rows)[:1]:
-        text += f"; {row.name} leaves {number(lost(row)[-quarter:].mean())} of these"
+        text += f"; {row.name} leaves {number(loss(row)[-quarter:].mean())} of these"
     return f"{text}."
 
 
 def _late(row: Row) -> str:
-    loss = lost(row)
-    return number(float(loss[-max(loss.size // 4, 1) :].mean())) if loss.size else ""
+    nats = loss(row)
+    return number(float(nats[-max(nats.size // 4, 1) :].mean())) if nats.size else ""
 
 
 FIGURES = (
@@ -265,7 +265,7 @@ FIGURES = (
         "Loss by position: Kaplan et al. (arXiv 2001.08361), appendix D",
         draw=by_position,
         say=say_by_position,
-        select=where(lambda row: not row.is_original and lost(row).size > 0),
+        select=where(lambda row: not row.is_original and loss(row).size > 0),
         nothing="Likelihood by position was not recorded.",
         compare=of_each("Nats per token lost in the last quarter of the window", _late),
     ),

@@ -22,17 +22,17 @@ _PARTS: dict[Part, tuple[str, str]] = {
 }
 _METRICS = {"frobenius": "in the weights", "activation": "on calibration<br>tokens"}
 COUNTED = "explained share of the gap<br>(held-out tokens, as in the fit)"
-"""Axis title of what is measured on the tokens that a map is for; :func:`counted` says which they are."""
+"""Axis title of what is measured on the tokens that a map is for; :func:`scope` says which they are."""
 NO_MAP = "has no fitted map"
 
 
-def counted(report: OperatorReport) -> str:
+def scope(report: OperatorReport) -> str:
     """Which held-out tokens a map was measured on, and how they counted: those that its fit is for."""
     tokens = "held-out tokens after the first" if report.first_apart else "all held-out tokens"
     return f"{tokens}, each relative to its size" if report.weight == "relative" else tokens
 
 
-def lacking(part: str) -> Callable[[Rows], str]:
+def why_empty(part: str) -> Callable[[Rows], str]:
     """Why a figure on one recovery's map is empty: its map lacks a part, or there is none."""
 
     def reason(rows: Rows) -> str:
@@ -231,7 +231,7 @@ def say_symmetry_cost(rows: Rows) -> str:
     row, report = max(operators(rows), key=lambda pair: pair[1].split.explained)
     fitted, symmetric = report.split.explained, report.split.explained_symmetric
     worth = fitted - symmetric
-    ends = f"{percent(fitted)} against {percent(symmetric)} of the gap explained ({counted(report)})"
+    ends = f"{percent(fitted)} against {percent(symmetric)} of the gap explained ({scope(report)})"
     if abs(worth) < 0.005:
         return f"For {row.name} symmetry costs next to nothing: {ends}."
     if worth < 0:
@@ -333,7 +333,7 @@ FIGURES = (
         draw=energy_split,
         say=say_energy_split,
         select=has(lambda report: math.isfinite(report.split.frobenius.get("antisymmetric", math.nan))),
-        nothing=lacking("This operator is zero: there is no energy to split."),
+        nothing=why_empty("This operator is zero: there is no energy to split."),
         compare=of_each("Antisymmetric share of the energy in the weights", _antisymmetric, NO_MAP),
         heading="Energy of {}",
     ),
@@ -342,7 +342,7 @@ FIGURES = (
         "What symmetry costs",
         "Some recoveries are symmetric by construction: a scaling of each channel, or of rotated channels "
         "as in LinearPatch. The fair question is not what the symmetric part of a free map does, but how "
-        "well the best symmetric map does that is fitted as such. Both are measured on the held-out tokens "
+        "well the best symmetric map, fitted as such, does. Both are measured on the held-out tokens "
         "that the fit is for, counted as in it. The difference is what such a constraint gives away on this "
         "model.",
         r"\min_{M} \lVert XM - \Delta \rVert_F^2 \quad\text{against}\quad "
@@ -371,7 +371,7 @@ FIGURES = (
         beside=lambda rows: heat_map(rows, "antisymmetric"),
         say=say_heat_map,
         select=has(lambda report: report.symmetric_map and report.antisymmetric_map),
-        nothing=lacking("This operator has no dense map to show."),
+        nothing=why_empty("This operator has no dense map to show."),
         heading="S and A of {}",
     ),
     Figure(
@@ -385,7 +385,7 @@ FIGURES = (
         draw=eigenvalues,
         say=say_eigenvalues,
         select=has(lambda report: report.eigenvalues_real),
-        nothing=lacking("Eigenvalues were not computed for this operator."),
+        nothing=why_empty("Eigenvalues were not computed for this operator."),
         compare=of_each("Eigenvalues outside the unit circle", _outside, NO_MAP),
         heading="Eigenvalues of {}",
     ),

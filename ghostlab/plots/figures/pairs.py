@@ -49,7 +49,7 @@ def looks(one: Side, other: Side) -> list[Role]:
     """How both are drawn: as everywhere else where they are of one run, by their order where they are not."""
     if one.result is other.result and one.name != other.name:
         return [_own_look(one), _own_look(other)]
-    return style.named_roles([one.name, other.name])
+    return style.roles_of([one.name, other.name])
 
 
 def _own_look(side: Side) -> Role:

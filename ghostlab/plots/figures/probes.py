@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
-from ghostlab.plots.figures.maps import counted, lacking
+from ghostlab.plots.figures.maps import scope, why_empty
 from ghostlab.plots.formats import count, interval, number, points, short
 from ghostlab.plots.rows import Rows, recoveries, where
 from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Probe
@@ -64,7 +64,7 @@ def strengths(rows: Rows) -> go.Figure:
         if len(known) > 1:
             known = sorted(dict.fromkeys(known), key=lambda point: point[0])
             traces.append(_line(name, known, PART_LOOKS[part]))
-    return _measured(result, traces, "perplexity", {"title": "strength (1 is as fitted)"})
+    return _merit(result, traces, "perplexity", {"title": "strength (1 is as fitted)"})
 
 
 def say_strengths(rows: Rows) -> str:
@@ -100,7 +100,7 @@ def _parts(result: RunResult, run: RecoveryRun) -> str:
     cost = points(split.explained - split.explained_symmetric)
     return (
         f" S alone has perplexity {number(values[0])} and A alone {number(values[1])}{harm}; the best "
-        f"symmetric map, fitted as such, costs {cost} of explained gap ({counted(run.operators[0])})."
+        f"symmetric map, fitted as such, costs {cost} of explained gap ({scope(run.operators[0])})."
     )
 
 
@@ -125,7 +125,7 @@ def ranks(rows: Rows, measure: Measure = "perplexity") -> go.Figure:
             traces.append(_line(name, [*known, full], _FACTOR_LOOKS[factor]))
     saved = _apart(_saved(result, run))
     ticks = {"tickvals": list(saved), "ticktext": [short(rank) for rank in saved], "tickangle": 0}
-    made = _measured(result, traces, measure, {"title": "rank kept", "type": "log", **ticks})
+    made = _merit(result, traces, measure, {"title": "rank kept", "type": "log", **ticks})
     made.update_layout(legend={"y": 1.22})
     texts = [short(value) for value in saved.values()]
     return style.upper_axis(made, "parameters saved against the full map", list(saved), texts)
@@ -208,7 +208,7 @@ def _line(name: str, known: list[Point], look: tuple[str, str, str]) -> go.Scatt
     )
 
 
-def _measured(result: RunResult, traces: list[go.Scatter], measure: Measure, x: dict[str, Any]) -> go.Figure:
+def _merit(result: RunResult, traces: list[go.Scatter], measure: Measure, x: dict[str, Any]) -> go.Figure:
     heights = [value for trace in traces for value in trace.y]
     made = style.curves(traces, x, {"title": _TITLES[measure], **style.wide_axis(heights)})
     if measure == "perplexity":
@@ -221,16 +221,16 @@ FIGURES = (
     Figure(
         "strengths",
         "Put a part of it into the model",
-        "The theory made audible: instead of looking at a part of the map, put only that part into the "
+        "Theory put to the test: instead of looking at a part of the map, put only that part into the "
         "model, weaker or stronger, and see what perplexity it has and what it writes. At strength 0 the "
-        "layers are plainly dropped; at 1 stands the map as fitted. A minimum beside 1 would mean that the "
+        "layers are plainly dropped; at 1 the map is as fitted. A minimum beside 1 would mean that the "
         "fit over- or underdoes it.",
         r"W = I + \alpha M', \qquad M' \in \{M,\ S,\ A\} \text{ or a rank of it}",
         "The map: Ghosted Layers (arXiv 2605.15491); parts and strengths: Ghostlab",
         draw=strengths,
         say=say_strengths,
         select=where(lambda row: row.operator is not None),
-        nothing=lacking("No recovery of this run has a map to alter."),
+        nothing=why_empty("No recovery of this run has a map to alter."),
         heading="Parts and strengths of {}",
     ),
     Figure(
@@ -238,8 +238,8 @@ FIGURES = (
         "Take a rank",
         "What a rank explains of the state is a forecast; what it does to the model must be measured. Here "
         "the factors stand in the model, and each dot is its perplexity, or its KL divergence from the "
-        "original, on held-out text. The suggested rank is the smallest whose difference from the full one "
-        "could be chance.",
+        "original, on held-out text. The suggested rank is the lowest that is not significantly worse than "
+        "the full one.",
         r"\hat y = x + (xU)V, \quad U \in \mathbb R^{C \times r},\ V \in \mathbb R^{r \times C}; \qquad "
         r"\mathrm{KL} = \sum_w p(w) \log \frac{p(w)}{q(w)}",
         "Low rank: Hu et al. (arXiv 2106.09685); divergence: Kullback and Leibler 1951",

@@ -15,7 +15,7 @@ from ghostlab.plots.rows import Rows, where
 from ghostlab.results.records import SelectionInfo
 
 
-def chosen(selection: SelectionInfo) -> list[bool]:
+def in_cut(selection: SelectionInfo) -> list[bool]:
     """Which of ``selection.labels`` lie inside the chosen cut."""
     return [_inside(label, selection.chosen) for label in selection.labels]
 
@@ -50,7 +50,7 @@ def scores(rows: Rows) -> go.Figure:
     """The criterion's score of every candidate, the chosen ones marked; ``customdata`` is the block."""
     selection = _selection(rows)
     labels = [_short(label) for label in selection.labels]
-    candidates = list(zip(labels, selection.scores, selection.labels, chosen(selection), strict=True))
+    candidates = list(zip(labels, selection.scores, selection.labels, in_cut(selection), strict=True))
     groups = (
         ("chosen", True, style.PRUNED.colour, "diamond", 11),
         ("kept", False, style.SYMMETRIC, "circle", 7),
@@ -84,7 +84,7 @@ def scores(rows: Rows) -> go.Figure:
 def say_scores(rows: Rows) -> str:
     """What the criterion chose and how clear the choice was."""
     info = _selection(rows)
-    marks = dict(zip(info.labels, chosen(info), strict=True))
+    marks = dict(zip(info.labels, in_cut(info), strict=True))
     ours = [score for label, score in by_score(info) if marks[label]]
     others = [score for label, score in by_score(info) if not marks[label]]
     text = f"{info.criterion} drops {info.chosen}"

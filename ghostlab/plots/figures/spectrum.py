@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure, of_each
-from ghostlab.plots.figures.maps import COUNTED, NO_MAP, counted, has
+from ghostlab.plots.figures.maps import COUNTED, NO_MAP, has, scope
 from ghostlab.plots.formats import count, number, percent, points, short
 from ghostlab.plots.rows import Row, Rows, operators
 from ghostlab.results.operator import OperatorReport, RankCurve
@@ -208,7 +208,7 @@ def say_rank_curve(rows: Rows) -> str:
     added = rank_parameters(curve.ranks[enough], _channels(report), bias=report.bias_norm > 0)
     text = (
         f"Rank {ranks[enough]} of {row.name} ({count(added)} parameters) explains {percent(reached[enough])} "
-        f"of the gap ({counted(report)})"
+        f"of the gap ({scope(report)})"
     )
     full = f"the full rank, {ranks[-1]}, explains {percent(reached[-1])}"
     if reached[best] - reached[-1] > 0.005:
@@ -262,7 +262,7 @@ def rank_at(report: OperatorReport, rank: int, factor: Factor) -> str:
     )
     return (
         f"Rank {count(rank)} by {FACTORS[factor]} explains {about}{share} of the gap (full rank "
-        f"{percent(curve.explained[-1])}; {counted(report)}) with {count(added)} parameters, {fewer}."
+        f"{percent(curve.explained[-1])}; {scope(report)}) with {count(added)} parameters, {fewer}."
     )
 
 

@@ -27,19 +27,19 @@ def _zero_shot(row: Row) -> ZeroShot:
     return found
 
 
-def counted(rows: Rows) -> list[str]:
+def common_tasks(rows: Rows) -> list[str]:
     """Tasks that count for all rows: asked of each, its original above chance (unless it is on none)."""
     told = [[task.name for task in _zero_shot(row).told()] for row in rows]
     return [name for name in told[0] if all(name in names for names in told)]
 
 
-def _kept(row: Row, names: list[str]) -> Metric:
+def _retention(row: Row, names: list[str]) -> Metric:
     """Share of the original's accuracy that a row keeps on these tasks."""
     found = _zero_shot(row)
     return found.retained(row.variant, without=[task.name for task in found.tasks if task.name not in names])
 
 
-def _asked(rows: Rows) -> Rows:
+def _comparable(rows: Rows) -> Rows:
     """Rows that were asked tasks which count for all of them; of a comparison both or none."""
     asked = [
         row
@@ -47,13 +47,13 @@ def _asked(rows: Rows) -> Rows:
         if not row.is_original and row.result.zero_shot and row.variant in row.result.zero_shot.variants
     ]
     pair = any(row.side for row in rows)
-    return asked if asked and not (pair and len(asked) < len(rows)) and counted(asked) else []
+    return asked if asked and not (pair and len(asked) < len(rows)) and common_tasks(asked) else []
 
 
 def retained(rows: Rows) -> go.Figure:
     """Retained performance with its 95 % interval, over the tasks that count."""
-    names = counted(rows)
-    kept = [_kept(row, names) for row in rows]
+    names = common_tasks(rows)
+    kept = [_retention(row, names) for row in rows]
     bars = [
         go.Bar(
             x=[metric.value],
@@ -77,8 +77,8 @@ def retained(rows: Rows) -> go.Figure:
 
 def compare_retained(rows: Rows) -> str:
     """What each side keeps on the tasks of both."""
-    names = counted(rows)
-    told = "; ".join(f"{row.name} {_share(_kept(row, names))}" for row in rows)
+    names = common_tasks(rows)
+    told = "; ".join(f"{row.name} {_share(_retention(row, names))}" for row in rows)
     return f"Share of the original's accuracy retained over {plural(len(names), 'task')}: {told}."
 
 
@@ -91,8 +91,8 @@ def say_retained(rows: Rows) -> str:
 
     Tasks on which the original guesses count apart: neither the first figures nor the best come from them.
     """
-    found, names = _zero_shot(rows[0]), counted(rows)
-    kept = {row.variant: _kept(row, names) for row in rows}
+    found, names = _zero_shot(rows[0]), common_tasks(rows)
+    kept = {row.variant: _retention(row, names) for row in rows}
     recovered = [row.variant for row in rows if row.run is not None] or list(kept)
     best = max(recovered, key=lambda name: kept[name].value)
     shown = list(dict.fromkeys((best, "pruned") if "pruned" in kept else (best,)))
@@ -194,12 +194,12 @@ FIGURES = (
         "Retained performance",
         "Each bar is the share of the original's accuracy on zero-shot tasks that a variant keeps, averaged "
         "over tasks. Chance is not taken off: a task on which the original guesses is retained by any model "
-        "and says nothing, so that such tasks are left out of the bars unless there are no others.",
+        "and says nothing, so such tasks are left out of the bars unless there are no others.",
         r"\mathrm{RP} = \frac1n \sum_{i=1}^n \frac{\mathrm{acc}_i}{\mathrm{acc}_i^{\text{original}}}",
         "Retained performance: ShortGPT (arXiv 2403.03853); tasks of lm-evaluation-harness",
         draw=retained,
         say=say_retained,
-        select=_asked,
+        select=_comparable,
         nothing=_reason,
         compare=compare_retained,
     ),

@@ -24,9 +24,9 @@ from ghostlab.ui.tabs.view import Outputs, Page, Tab
 _RANKS = FIGURES["ranks"]
 _INTRO = (
     f"### {_RANKS.title}\n"
-    "The slider says what a rank would explain and cost, and what is to be expected of it between ranks that "
-    "were measured. *Measure* takes the factors from the fitted map, puts them into the model and measures "
-    "that on the run's held-out text; letting the slider go does the same on a run of your own."
+    "The slider says what a rank would explain and cost, and what to expect of it between measured ranks. "
+    "*Measure* takes the factors from the fitted map, puts them into the model and evaluates that on the run's "
+    "held-out text; releasing the slider does the same for a run computed here."
 )
 LOW = 8
 """The slider begins at this part of the width where no rank is suggested."""
@@ -60,13 +60,13 @@ def build(page: Page) -> Tab:
         ]
 
     def tell(shown: str, label: str | None, how: Factor, asked: float) -> str:
-        return _told(_chosen(page.result(shown), label), how, int(asked))
+        return _rank_words(_recovery(page.result(shown), label), how, int(asked))
 
     def follow(shown: str, label: str | None, how: Factor, asked: float) -> list[Any]:
-        return _followed(page.result(shown), label, how, int(asked))
+        return _after_probe(page.result(shown), label, how, int(asked))
 
     def redraw(shown: str, label: str | None) -> list[Any]:
-        return _measured(_chosen(page.result(shown), label))
+        return _rank_plots(_recovery(page.result(shown), label))
 
     at: list[Component] = [page.shown, recovery, factor, rank]
     changes = [recovery.input, factor.input, rank.change]
@@ -77,14 +77,14 @@ def build(page: Page) -> Tab:
     return Tab(
         Outputs(
             [*drawn.components, recovery, factor, rank, told],
-            lambda result: [*drawn.render(result), *_fresh(result)],
+            lambda result: [*drawn.render(result), *_initial(result)],
         ),
-        Outputs([words, *plots], lambda result: _measured(_chosen(result, None))),
+        Outputs([words, *plots], lambda result: _rank_plots(_recovery(result, None))),
         controls={**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
 
 
-def _chosen(result: RunResult, label: str | None) -> Row | None:
+def _recovery(result: RunResult, label: str | None) -> Row | None:
     """The recovery of that label; else the one probed last, else the best; only such as have a map."""
     labels = [label or "", *(probe.label for probe in reversed(result.probes))]
     known = {row.variant: row for row in rows(result) if row.operator is not None}
@@ -92,12 +92,12 @@ def _chosen(result: RunResult, label: str | None) -> Row | None:
     return found or (rows(result)[2 + best(result)] if known else None)
 
 
-def _fresh(result: RunResult) -> list[Any]:
-    names, row = [run.label for run in result.runs if run.operators], _chosen(result, None)
+def _initial(result: RunResult) -> list[Any]:
+    names, row = [run.label for run in result.runs if run.operators], _recovery(result, None)
     chosen = gr.Radio(choices=names, value=row.variant if row else None, visible=len(names) > 1)
     rank = _suggested(row, "reduced_rank") or max(result.model.hidden_size // LOW, 1)
     slider = gr.Slider(maximum=result.model.hidden_size, value=rank)
-    return [chosen, "reduced_rank", slider, _told(row, "reduced_rank", rank)]
+    return [chosen, "reduced_rank", slider, _rank_words(row, "reduced_rank", rank)]
 
 
 def _suggested(row: Row | None, factor: Factor) -> int | None:
@@ -105,16 +105,16 @@ def _suggested(row: Row | None, factor: Factor) -> int | None:
     return best.alteration.rank if best else None
 
 
-def _followed(result: RunResult, label: str | None, factor: Factor, rank: int) -> list[Any]:
+def _after_probe(result: RunResult, label: str | None, factor: Factor, rank: int) -> list[Any]:
     """Slider and words once there is news: after several ranks were measured, the suggested one is taken."""
     last = result.probes[-1] if result.probes else None
     swept = last is not None and last.alteration.rank is not None and last.generation is None
-    row = _chosen(result, label)
+    row = _recovery(result, label)
     found = _suggested(row, factor) if swept else None
-    return [found or gr.skip(), _told(row, factor, found or rank)]
+    return [found or gr.skip(), _rank_words(row, factor, found or rank)]
 
 
-def _told(row: Row | None, factor: Factor, rank: int) -> str:
+def _rank_words(row: Row | None, factor: Factor, rank: int) -> str:
     if row is None or row.run is None:
         return _NONE
     first, *others = row.run.operators
@@ -123,7 +123,7 @@ def _told(row: Row | None, factor: Factor, rank: int) -> str:
     return unbroken(f"{block}{rank_at(first, rank, factor)} {expected}".strip())
 
 
-def _measured(row: Row | None) -> list[Any]:
+def _rank_plots(row: Row | None) -> list[Any]:
     if row is None:
         return [_NONE, style.empty(_NONE), style.empty(_NONE)]
     return [unbroken(_RANKS.sentence([row])), *_RANKS.figures([row])]
