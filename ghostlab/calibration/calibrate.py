@@ -96,7 +96,7 @@ def calibrate(
     bos: BosPolicy = "auto",
     batch: int = 8,
     settings: Settings | None = None,
-    shown: Documents | None = None,
+    evaluated: Documents | None = None,
 ) -> Calibration:
     """Choose windows from the calibration part of ``text``; passes run once figures are asked for.
 
@@ -109,8 +109,8 @@ def calibrate(
         bos: Whether each window starts with a BOS token.
         batch: Windows per forward pass.
         settings: Host settings; they bound what kept states may take.
-        shown: What figures will be shown on, if not the held-out part of ``text``. Under ``auto`` its windows
-            decide where BOS stands, so that first tokens are fitted on what they are shown on.
+        evaluated: What figures will be measured on, if not the held-out part of ``text``. Under ``auto`` its
+            windows decide where BOS stands, so that operators are fitted on windows that begin alike.
 
     Raises:
         TextError: If the text is too short, or a window longer than the model's context.
@@ -124,7 +124,7 @@ def calibrate(
         bos=bos,
         seed=seed,
         folds=min(FOLDS, sequences),
-        like=shown or text.held_out,
+        like=evaluated or text.held_out,
     )
     return Calibration(model, windows, batch=batch, budget=budget(settings or Settings()))
 

@@ -119,7 +119,7 @@ def _attended(mask: Any) -> Tensor | None:
     if isinstance(mask, Tensor) and mask.ndim == 4:
         seen_by = mask if mask.dtype == torch.bool else mask == 0
         return seen_by.flatten(1, 2).any(dim=1)
-    raise ValueError(f"First tokens cannot be told from an attention mask that is a {type(mask).__name__}.")
+    raise ValueError(f"Cannot find first tokens in an attention mask that is a {type(mask).__name__}.")
 
 
 def _put_in(model: Any, tensors: dict[str, Tensor], manifest: dict[str, Any]) -> None:

@@ -145,7 +145,7 @@ class Prepared:
                 seed=config.seed,
                 bos=config.bos,
                 settings=self.session.settings,
-                shown=like,
+                evaluated=like,
             ),
         )
         calib.batch = config.batch

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.export.folder import MANIFEST, load_recovered, unpack
@@ -15,6 +13,7 @@ from ghostlab.progress import Progress
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
+from ghostlab.storage import local_path
 
 PRUNED = "pruned"
 """The label of the model with nothing in the place of the blocks."""
@@ -103,6 +102,7 @@ def replacements_of(result: RunResult, run: RecoveryRun | None) -> Replacements:
 
 def load_any(source: str, settings: Settings, progress: Progress) -> Model:
     """A model as :func:`~ghostlab.model.load.load_model` takes it, or one that ``Model.save`` wrote."""
-    if settings.limits.local_paths and (Path(source).expanduser() / MANIFEST).is_file():
-        return load_recovered(Path(source).expanduser(), settings=settings)
+    folder = local_path(source) if settings.limits.local_paths else None
+    if folder and (folder / MANIFEST).is_file():
+        return load_recovered(folder, settings=settings)
     return load_model(source, settings=settings, progress=progress)

@@ -18,7 +18,7 @@ def pick_device(name: str = "auto") -> torch.device:
     """The device that ``name`` stands for: ``auto`` is CUDA, then Apple's MPS, then the CPU.
 
     Raises:
-        ConfigError: If the name is no device, or this machine has none of that kind.
+        ConfigError: If there is no such device, here or at all.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"

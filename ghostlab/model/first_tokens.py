@@ -1,8 +1,8 @@
 """Which token is the first attended one of its sequence, known at the model's entry and nowhere else.
 
 Massive activations are born at the first token that a sequence attends to: position 0, or the first one
-behind the padding on the left. Blocks are not told which that is; the model's entry is, by attention mask and
-cache.
+after the padding on the left. Blocks do not know which that is; the model's entry does, from attention mask
+and cache.
 """
 
 from __future__ import annotations
@@ -67,6 +67,6 @@ def _attended(mask: Any) -> Tensor | None:
         return seen_by.flatten(1, 2).any(dim=1)
     shape = f" of shape {list(mask.shape)}" if isinstance(mask, Tensor) else ""
     raise ModelError(
-        f"First tokens cannot be told from an attention mask that is a {type(mask).__name__}{shape}.",
+        f"Cannot find first tokens in an attention mask that is a {type(mask).__name__}{shape}.",
         "Its shape must be [batch, tokens] or [batch, heads, queries, keys].",
     )

@@ -159,7 +159,7 @@ def remembered_sha256(path: Path, memo: Path) -> str:
     if isinstance(seen, dict) and {**seen, **entry} == seen:
         return str(seen["sha256"])
     digest = file_sha256(path)
-    with suppress(OSError):  # a shortcut only; whoever cannot write the cache is told by build_once
+    with suppress(OSError):  # a shortcut only; build_once says so if the cache cannot be written
         write_text(memo, json.dumps({**known, key: {**entry, "sha256": digest}}, indent=1))
     return digest
 

@@ -49,7 +49,7 @@ def load_model(
         dtype: ``auto`` (float32 on a CPU, bfloat16 on a GPU), ``float32``, ``bfloat16`` or ``float16``.
         pruned_only: Accept a recovered model that Ghostlab saved, and leave its operators out.
         settings: Host settings; read from the environment when not given.
-        progress: Told what is happening; a stop is obeyed between two stages.
+        progress: Reports each stage; a stop takes effect between two of them.
 
     Raises:
         ModelNotFoundError: No model at that place, or no network to fetch it.
@@ -63,7 +63,10 @@ def load_model(
     device = pick_device(settings.device)
     number = pick_dtype(dtype, device)
     if revision is not None and kind_of(source, settings) != "hub":
-        raise ModelError(f"'{source}' has no revisions.", "Only a model of the hub has; leave it out.")
+        raise ModelError(
+            f"'{source}' has no revision '{revision}'.",
+            "Only models of the hub have revisions; leave it out.",
+        )
 
     def approve(folder: Path) -> int:
         config = read_config(folder)
@@ -81,7 +84,7 @@ def load_model(
         hf, tokenizer, ignored = _read(place, number, device, progress.part(0.8, 1.0))
     notes = [place.note] if place.note else []
     if ignored:
-        notes.append(f"{ignored} tensors of the checkpoint belong to no part of this architecture")
+        notes.append(f"{ignored} tensors of the checkpoint do not belong to this architecture")
     return Model(hf, tokenizer, name=place.name, note="; ".join(notes))
 
 

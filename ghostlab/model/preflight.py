@@ -121,7 +121,8 @@ def _check_known(folder: Path, raw: dict[str, Any]) -> None:
                 "Use a model whose architecture is part of Transformers.",
             )
         raise UnsupportedModelError(
-            f"{family} is no architecture of this version of Transformers.", "Use another model, or update."
+            f"This version of Transformers does not know the architecture {family}.",
+            "Use another model, or update.",
         )
     check_family(family, {**_defaults(family), **raw})
     if raw.get("quantization_config"):
@@ -179,7 +180,7 @@ def measure(config: PreTrainedConfig, name: str) -> Outline:
     It is built on the meta device, which allocates nothing.
 
     Raises:
-        UnsupportedModelError: If it cannot be built, or its blocks cannot be told or cut exactly.
+        UnsupportedModelError: If it cannot be built, or its blocks cannot be found or cut exactly.
     """
     try:
         with torch.device("meta"):
@@ -249,7 +250,8 @@ def check_memory(
     """
     if most is not None and parameters > most:
         raise MemoryLimitError(
-            f"{parameters / 1e6:,.0f} M parameters are more than this host loads ({most / 1e6:,.0f} M).",
+            f"This host loads models of at most {most / 1e6:,.0f} M parameters; this one has "
+            f"{parameters / 1e6:,.0f} M.",
             "Choose a smaller model, or run Ghostlab on a machine of your own.",
         )
     need = int(parameters * dtype.itemsize * (copies + LOADING_SHARE))

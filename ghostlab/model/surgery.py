@@ -51,18 +51,6 @@ def keep_only(hf: PreTrainedModel, kept: Sequence[int]) -> PreTrainedModel:
     return twin
 
 
-def drop_blocks(hf: PreTrainedModel, cut: Cut) -> PreTrainedModel:
-    """A clone of ``hf`` without the blocks of ``cut``.
-
-    Raises:
-        CutError: If the cut does not fit the model or leaves no block.
-        UnsupportedModelError: If the layout is not known.
-    """
-    depth = Decoder(hf).depth
-    cut.check(depth)
-    return keep_only(hf, cut.kept(depth))
-
-
 def trim_config(config: Any, kept: Sequence[int], depth: int) -> None:
     """Set the depth and filter every per-block list (``layer_types``, ``no_rope_layers``, ...)."""
     for name in per_block_lists(config, depth):

@@ -26,9 +26,7 @@ def read_file(path: Path) -> Iterator[str]:
     if not path.is_file():
         raise TextError(f"There is no file {path}.", f"Give the path of a {', '.join(SUFFIXES)} file.")
     if path.suffix.lower() not in SUFFIXES:
-        raise TextError(
-            f"{path.name} is not a kind of text file that is read.", f"Use {', '.join(SUFFIXES)}."
-        )
+        raise TextError(f"{path.name} is not a supported kind of text file.", f"Use {', '.join(SUFFIXES)}.")
     readers = {".txt": _text, ".md": _text, ".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
     try:
         yield from readers[path.suffix.lower()](path)
@@ -46,7 +44,7 @@ def pick_column(
     """The column that holds the text: the one asked for, ``text``, or the only one that holds strings.
 
     Raises:
-        TextError: Naming the columns when it cannot be told.
+        TextError: Naming the columns, if several or none may be it.
     """
     if wanted is not None:
         if wanted in columns:
@@ -58,7 +56,7 @@ def pick_column(
         return textual[0]
     problem = "several columns hold strings" if textual else "no column holds strings"
     raise TextError(
-        f"It cannot be told which column of {source} is the text: {problem} ({', '.join(columns)}).",
+        f"Cannot choose the text column of {source}: {problem} ({', '.join(columns)}).",
         f"Name it '{COLUMN}'.",
     )
 
@@ -89,7 +87,7 @@ def _object(line: str, name: str, number: int) -> dict[str, Any]:
             f"Line {number} of {name} is not JSON ({error.msg}).", "One object per line."
         ) from error
     if not isinstance(row, dict):
-        raise TextError(f"Line {number} of {name} is no JSON object.", 'Write {"text": "..."}.')
+        raise TextError(f"Line {number} of {name} is not a JSON object.", 'Write {"text": "..."}.')
     return row
 
 

@@ -32,9 +32,7 @@ def parse_mixture(text: str) -> list[Part]:
         found = _PART.fullmatch(word)
         weight = _number(found["weight"]) if found else math.nan
         if found is None or not (math.isfinite(weight) and weight > 0):
-            raise TextError(
-                f"'{text}' is not understood as a mixture.", "Write wikipedia+novels or 3*wikipedia+1*novels."
-            )
+            raise TextError(f"Invalid mixture '{text}'.", "Write wikipedia+novels or 3*wikipedia+1*novels.")
         parts.append(Part(found["source"], weight))
     names = [part.source for part in parts]
     if len(set(names)) < len(names):

@@ -38,10 +38,10 @@ def keep(path: Path, settings: Settings) -> str:
     """
     kinds, limit = suffixes(settings), settings.limits.upload_bytes
     if path.suffix.lower() not in kinds:
-        raise TextError(f"{path.name} is not a kind of text file that is read.", f"Use {', '.join(kinds)}.")
+        raise TextError(f"{path.name} is not a supported kind of text file.", f"Use {', '.join(kinds)}.")
     if path.stat().st_size > limit:
         raise TextError(
-            f"{path.name} is larger than this host takes.", f"Upload at most {limit / 1e6:g} MB of text."
+            f"{path.name} is too large for this host.", f"Upload at most {limit / 1e6:g} MB of text."
         )
     _make_room(settings)
     secret = secrets.token_urlsafe(16)

@@ -11,7 +11,8 @@ from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import CutError, UnsupportedModelError
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.replacement import AffineMap, Replacement
-from ghostlab.model.surgery import attach, clone, drop_blocks, without_maps
+from ghostlab.model.surgery import attach, clone, keep_only, without_maps
+from tests.helpers.lm import tiny_lm
 from tests.helpers.tiny import DEPTH, FAMILY_OPTIONS, WIDTH, tiny_ids, tiny_model
 
 pytestmark = pytest.mark.unit
@@ -34,7 +35,7 @@ def random_replacements(cut_text: str) -> dict[Block, Replacement]:
 
 def variant(model: PreTrainedModel, cut_text: str, *, recovered: bool) -> PreTrainedModel:
     cut = parse_cut(cut_text)
-    cut_model = drop_blocks(model, cut)
+    cut_model = keep_only(model, cut.kept(DEPTH))
     if recovered:
         attach(cut_model, cut.kept(DEPTH), random_replacements(cut_text))
     return cut_model
@@ -171,7 +172,7 @@ def test_position_dependent_blocks_are_refused() -> None:
 @pytest.mark.parametrize(("cut", "says"), [("4:7", "outside"), ("0:6", "all 6")])
 def test_impossible_cuts_are_refused(cut: str, says: str) -> None:
     with pytest.raises(CutError, match=says):
-        drop_blocks(tiny_model(), parse_cut(cut))
+        tiny_lm().without(parse_cut(cut))
 
 
 def test_clone_is_another_structure() -> None:

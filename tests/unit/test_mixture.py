@@ -24,7 +24,7 @@ def test_the_form_of_a_mixture() -> None:
         Part("hf:a/b:test", 0.25),
     ]
     for wrong in ("wikipedia+", "0*wikipedia+novels", "1.2.3*a+b"):
-        with pytest.raises(TextError, match="not understood as a mixture"):
+        with pytest.raises(TextError, match="Invalid mixture"):
             parse_mixture(wrong)
     with pytest.raises(TextError, match="twice"):
         parse_mixture("a+2*a")

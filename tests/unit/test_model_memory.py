@@ -55,7 +55,7 @@ def test_a_host_may_load_smaller_models_only(folder: Path) -> None:
     just = replace(CPU, limits=replace(CPU.limits, parameters=parameters))
     assert load(folder, settings=just).parameters == parameters
     (folder / "model.safetensors").unlink()
-    with pytest.raises(MemoryLimitError, match="M parameters are more than this host loads"):
+    with pytest.raises(MemoryLimitError, match="This host loads models of at most"):
         load(folder, settings=replace(just, limits=replace(just.limits, parameters=parameters - 1)))
 
 

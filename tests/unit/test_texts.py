@@ -82,11 +82,11 @@ def test_a_column_that_cannot_be_told_names_the_columns(tmp_path: Path, suffix: 
     ("name", "content", "reason"),
     [
         ("x.jsonl", b'{"text": "a"}\n{broken\n', "Line 2 of x.jsonl is not JSON"),
-        ("x.jsonl", b"[1]\n", "no JSON object"),
+        ("x.jsonl", b"[1]\n", "not a JSON object"),
         ("x.jsonl", b'{"n": 1}\n', "no column holds strings"),
         ("x.txt", b"caf\xe9 " * 100, "not UTF-8"),
         ("x.parquet", b"no parquet", "cannot be read"),
-        ("x.pdf", b"%PDF", "not a kind of text file"),
+        ("x.pdf", b"%PDF", "not a supported kind"),
         ("x.csv", b"", "cannot be read"),
         ("x.csv", b"n,m\n1,2\n", "no column holds strings"),
         ("x.csv", b"text\ncaf\xe9\n", "cannot be read"),

@@ -192,8 +192,8 @@ def test_an_uploaded_text_is_used_by_its_own_page_only(host: Service, tmp_path: 
 
 def test_what_cannot_be_used_is_told_at_once_and_not_kept(host: Service, tmp_path: Path) -> None:
     for name, text, told in (
-        ("a.pdf", "x", "not a kind of text file"),
-        ("a.txt", "x" * (host.settings.limits.upload_bytes + 1), "larger than this host takes"),
+        ("a.pdf", "x", "not a supported kind"),
+        ("a.txt", "x" * (host.settings.limits.upload_bytes + 1), "too large for this host"),
         ("a.jsonl", "{broken", "Line 1 of a.jsonl is not JSON"),
         ("a.txt", "short", "cannot be divided"),
     ):
