@@ -15,6 +15,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 import pytest
 
+from ghostlab.lab.lab import Lab
 from ghostlab.model.load import load_model
 from ghostlab.model.model import Model
 from ghostlab.settings import Settings
@@ -26,6 +27,12 @@ from ghostlab.text.documents import Text
 def settings() -> Settings:
     """The user's own settings, so that the embedded model is converted once and not once per test run."""
     return Settings.from_env()
+
+
+@pytest.fixture(scope="session")
+def lab(settings: Settings) -> Lab:
+    """A lab that keeps the embedded model and what it computed, for whoever asks it."""
+    return Lab(settings)
 
 
 @pytest.fixture(scope="session")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from safetensors import safe_open
 from ghostlab.cli import main
 from ghostlab.config import RunConfig
 from ghostlab.results.run import RunResult
+from tests.helpers.folders import save_folder, tiny_config
 
 pytestmark = pytest.mark.integration
 
@@ -182,41 +184,42 @@ def test_bad_input_is_one_clear_line_and_code_2(
 
 
 def test_ctrl_c_stops_with_130(tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    out = tmp_path / "out"
-    words = [*COMMAND, "run", "--sequences", "300", "--out", str(out)]
-    with subprocess.Popen(words, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as process:
-        while not out.exists():
-            time.sleep(0.1)
-        time.sleep(8)  # inside calibration, which takes more than a minute
+    """At a terminal, in the middle of the calibration of a tiny model, which goes on for seconds."""
+    folder, out = save_folder(tmp_path / "tiny", tiny_config(max_position_embeddings=512)), tmp_path / "out"
+    words = ["run", "--model", str(folder), "--drop", "1:2", "--sequences", "3000", "--batch", "1"]
+    words += ["--length", "32", "--out", str(out)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "200"}
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=env, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        while b"Collecting moments" not in seen:
+            seen += os.read(ours, 4096)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert err.count("\n") == 1
-    assert "Stopped" in err
+        with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+            while part := os.read(ours, 4096):
+                seen += part
+        assert process.wait(60) == 130, seen
+    os.close(ours)
+    assert seen.decode().count("ghostlab: Stopped.") == 1
     assert list(out.iterdir()) == []
 
 
 def test_an_atlas_holds_every_block_with_its_figures(tmp_path: Path) -> None:
     out = tmp_path / "atlas.json"
-    amount = ["--sequences", "8", "--length", "64"]
-    done = ghostlab("atlas", "--lengths", "2,5", *amount, "--out", str(out))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert main(["atlas", "--lengths", "24,28", "--sequences", "8", "--length", "64", "--out", str(out)]) == 0
     values = json.loads(out.read_text())
     assert RunConfig.from_dict(values["config"]) == RunConfig(sequences=8, length=64)
     blocks = {(block["start"], block["stop"]): block for block in values["blocks"]}
-    assert set(blocks) == {(s, s + n) for n in (2, 5) for s in range(31 - n)}
+    assert set(blocks) == {(s, s + n) for n in (24, 28) for s in range(31 - n)}
     errors = ("gap", "scalar", "symmetric", "ghost", "ghost_sink")
     figures = ("cosine", "angle", *errors, "effective_rank")
     assert all(math.isfinite(block[name]) for block in blocks.values() for name in figures)
     assert sum(block["kl"] is not None for block in blocks.values()) == 2
-    assert blocks[20, 25]["ghost_sink"] < blocks[20, 25]["gap"]
+    assert blocks[3, 27]["ghost_sink"] < blocks[3, 27]["gap"]
 
 
-def test_models_and_doctor_answer() -> None:
-    models = ghostlab("models")
-    assert models.returncode == 0
-    assert "embedded" in models.stdout
-    doctor = ghostlab("doctor")
-    assert "embedded model" in doctor.stdout
-    assert "free memory" in doctor.stdout
+def test_doctor_finds_the_embedded_model(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["doctor"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["embedded", "model", "ok"] in [line[:3] for line in lines]

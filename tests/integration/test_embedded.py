@@ -66,7 +66,7 @@ def test_the_cached_folder_is_a_model_for_plain_transformers(
 
 def test_perplexity_of_wikipedia_is_that_of_a_sound_model(embedded_model: Model, wikipedia: Text) -> None:
     windows = make_windows(
-        wikipedia.held_out, embedded_model.tokenizer, count=20, length=256, bos="auto", seed=0
+        wikipedia.held_out, embedded_model.tokenizer, count=8, length=256, bos="auto", seed=0
     )
     assert not windows.bos  # the tokenizer's own convention
     total = 0.0
