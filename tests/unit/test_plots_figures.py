@@ -67,7 +67,7 @@ def test_text_and_lines_stand_out_from_every_page(page):
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_stay_apart_to_every_eye(sight):
     """A distance of 2.3 can just be seen; above 10 two colours differ at a glance."""
-    parts = [colour for colour, _, _ in probes.PART_LOOKS.values()]
+    parts = [role.colour for role in probes.PART_ROLES.values()]
     for tones in (style.colours(12), parts, [style.SYMMETRIC, style.ANTISYMMETRIC]):
         assert min(distance(*pair, sight) for pair in itertools.combinations(tones, 2)) > 10
     looks = [style.ORIGINAL, style.PRUNED, *style.roles_of("abcdef")]

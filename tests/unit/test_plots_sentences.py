@@ -225,6 +225,10 @@ def test_sentences_on_two_sides_speak_of_both():
     operator = replace(ghost.run.operators[0], truncated_svd=curve)
     steep = replace(ghost, run=replace(ghost.run, operators=[operator]))
     assert "ghost 4 of 8 (68 % of the gap explained); affine" in between("rank_curve", steep, affine)
+    assert between("perplexity", ghost, original).endswith(", as the original.")
+    better = Metric(0.9 * original.run.perplexity.value, 0.0, 99.0)
+    beyond = replace(ghost, run=replace(ghost.run, perplexity=better))
+    assert "10 % below the original's" in between("perplexity", beyond, affine)
     elsewhere = replace(compared(make_result(seed=2))[1], name="other")
     assert re.search(
         r"ghost [\d.]+, [\d.]+-fold the original's [\d.]+; other ", between("perplexity", ghost, elsewhere)

@@ -121,6 +121,8 @@ def _above_original(row: Row) -> str:
     if not (math.isfinite(value) and math.isfinite(origin) and origin > 0):
         return "is not a number"
     ratio = value / origin
+    if ratio == 1:
+        return f"{number(value)}, as the original"
     if ratio >= 2:
         return f"{number(value)}, {fold(ratio)} the original's {number(origin)}"
     far = f"{percent(ratio - 1)} above" if ratio >= 1 else f"{percent(1 - ratio)} below"

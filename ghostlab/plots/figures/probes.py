@@ -11,7 +11,8 @@ from ghostlab.plots.figure import Figure
 from ghostlab.plots.figures.maps import scope, why_empty
 from ghostlab.plots.formats import count, interval, number, points, short
 from ghostlab.plots.rows import Rows, recoveries, where
-from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Probe
+from ghostlab.plots.style import Role
+from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part, Probe
 from ghostlab.results.records import Metric, RecoveryRun
 from ghostlab.results.run import RunResult
 
@@ -20,14 +21,14 @@ _TITLES: dict[Measure, str] = {
     "perplexity": "perplexity on held-out text",
     "kl": "KL to the original, nats per token",
 }
-PART_LOOKS = {
-    "whole": ("#0ca27e", "circle", "solid"),
-    "symmetric": (style.SYMMETRIC, "diamond", "10px,3px"),
-    "antisymmetric": (style.ANTISYMMETRIC, "triangle-up", "3px,2px"),
+PART_ROLES: dict[Part, Role] = {
+    "whole": Role(PARTS["whole"], "#0ca27e", "solid", "circle"),
+    "symmetric": Role(PARTS["symmetric"], style.SYMMETRIC, "10px,3px", "diamond"),
+    "antisymmetric": Role(PARTS["antisymmetric"], style.ANTISYMMETRIC, "3px,2px", "triangle-up"),
 }
-_FACTOR_LOOKS: dict[Factor, tuple[str, str, str]] = {
-    "truncated_svd": (style.SYMMETRIC, "circle", "solid"),
-    "reduced_rank": (style.ANTISYMMETRIC, "diamond", "10px,3px"),
+_FACTOR_ROLES: dict[Factor, Role] = {
+    "truncated_svd": Role(FACTORS["truncated_svd"], style.SYMMETRIC, "solid", "circle"),
+    "reduced_rank": Role(FACTORS["reduced_rank"], style.ANTISYMMETRIC, "10px,3px", "diamond"),
 }
 _APART = 1.9
 """The least ratio of two ranks that are both labelled: doublings are, eighths of the width are not."""
@@ -54,7 +55,7 @@ def strengths(rows: Rows) -> go.Figure:
     result, run = _one(rows)
     dropped = (0.0, result.baseline.pruned.perplexity, "plain dropping")
     traces = []
-    for part, name in PARTS.items():
+    for part, role in PART_ROLES.items():
         known = [dropped, *([(1.0, run.perplexity, "as fitted")] if part == "whole" else [])]
         known += [
             (probe.alteration.alpha, probe.perplexity, probe.alteration.name)
@@ -63,7 +64,7 @@ def strengths(rows: Rows) -> go.Figure:
         ]
         if len(known) > 1:
             known = sorted(dict.fromkeys(known), key=lambda point: point[0])
-            traces.append(_line(name, known, PART_LOOKS[part]))
+            traces.append(_line(role, known))
     return _merit(result, traces, "perplexity", {"title": "strength (1 is as fitted)"})
 
 
@@ -115,14 +116,14 @@ def ranks(rows: Rows, measure: Measure = "perplexity") -> go.Figure:
     result, run = _one(rows)
     full = (float(result.model.hidden_size), getattr(run, measure), "full rank")
     traces = []
-    for factor, name in FACTORS.items():
+    for factor, role in _FACTOR_ROLES.items():
         found = result.rank_sweep(run, factor)
         known = [
             (float(rank), getattr(probe, measure), "")
             for rank, probe in zip(found.ranks, found.probes, strict=True)
         ]
         if known:
-            traces.append(_line(name, [*known, full], _FACTOR_LOOKS[factor]))
+            traces.append(_line(role, [*known, full]))
     saved = _apart(_saved(result, run))
     ticks = {"tickvals": list(saved), "ticktext": [short(rank) for rank in saved], "tickangle": 0}
     made = _merit(result, traces, measure, {"title": "rank kept", "type": "log", **ticks})
@@ -192,19 +193,17 @@ def rank_expected(result: RunResult, run: RecoveryRun, rank: int, factor: Factor
 # -- what both share -------------------------------------------------------------------------------------
 
 
-def _line(name: str, known: list[Point], look: tuple[str, str, str]) -> go.Scatter:
-    colour, symbol, dash = look
+def _line(role: Role, known: list[Point]) -> go.Scatter:
     metrics = [metric for _, metric, _ in known]
-    return go.Scatter(
-        x=[at for at, _, _ in known],
-        y=[metric.value for metric in metrics],
-        name=name,
+    return style.curve(
+        role,
+        [at for at, _, _ in known],
+        [metric.value for metric in metrics],
+        "%{x:~g}: %{customdata}",
         mode="lines+markers",
-        marker={"symbol": symbol, "size": 8},
-        line={"color": colour, "dash": dash, "width": 2},
+        marker={"symbol": role.symbol, "size": 8},
         error_y=style.error_bar(metrics, thickness=1.2, width=3),
         customdata=[f"{interval(metric)} {note and f'({note})'}" for _, metric, note in known],
-        hovertemplate=f"{name}, %{{x:~g}}: %{{customdata}}<extra></extra>",
     )
 
 

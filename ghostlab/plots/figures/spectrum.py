@@ -162,17 +162,17 @@ def _curve(
         f"rank {rank:,} explains {percent(value)}<br>{count(rank_parameters(rank, channels))} parameters"
         for rank, value in zip(curve.ranks, values, strict=True)
     ]
-    return go.Scatter(
-        x=[_place(rank) for rank in curve.ranks],
-        y=values,
-        name=row.name,
+    return style.curve(
+        row.role,
+        [_place(rank) for rank in curve.ranks],
+        values,
+        f"{what}: %{{customdata}}",
         legendgroup=kind,
         showlegend=main,
         mode="lines" if kind == _FITTED else "lines+markers",
         marker={"symbol": symbol if main else f"{symbol}-open", "size": 7, "maxdisplayed": 16},
         line={"color": row.role.colour, **line},
         customdata=notes,
-        hovertemplate=f"{row.name}, {what}: %{{customdata}}<extra></extra>",
     )
 
 
