@@ -6,7 +6,7 @@ app can stand it beside the control, and the command can put its flag in the lab
 
 from __future__ import annotations
 
-from ghostlab.config import RunConfig, label_of
+from ghostlab.config import FIELDS, RunConfig
 from ghostlab.cut import parse_cut
 from ghostlab.errors import ConfigError
 from ghostlab.settings import Limits, Settings
@@ -30,18 +30,18 @@ def _check_words(config: RunConfig) -> None:
     for name in ("model", "text"):
         if not getattr(config, name).strip():
             default = getattr(RunConfig(), name)
-            raise ConfigError(f"'{label_of(name)}' is empty.", f"Give one, for example {default}.", name)
+            raise ConfigError(f"'{FIELDS[name].label}' is empty.", f"Give one, for example {default}.", name)
     if config.new_tokens and not config.prompt.strip():
         raise ConfigError(
-            f"'{label_of('prompt')}' is empty.",
-            f"Write a few words to continue, or set '{label_of('new_tokens')}' to 0.",
+            f"'{FIELDS['prompt'].label}' is empty.",
+            f"Write a few words to continue, or set '{FIELDS['new_tokens'].label}' to 0.",
             "prompt",
         )
 
 
 def _check_blocks(config: RunConfig) -> None:
     if (config.drop is None) == (config.select is None):
-        either = f"'{label_of('drop')}' or '{label_of('select')}'"
+        either = f"'{FIELDS['drop'].label}' or '{FIELDS['select'].label}'"
         raise ConfigError(f"Either {either} decides the cut.", "Give one of the two.", "drop")
     if config.drop is not None:
         parse_cut(config.drop)
@@ -60,7 +60,9 @@ def _check_recoveries(config: RunConfig) -> None:
 
 
 def _check_amounts(config: RunConfig, limits: Limits) -> None:
-    sequences, length, held_out, batch = map(label_of, ("sequences", "length", "held_out", "batch"))
+    sequences, length, held_out, batch = (
+        FIELDS[name].label for name in ("sequences", "length", "held_out", "batch")
+    )
     tokens = (config.sequences + config.held_out) * config.length
     if tokens > limits.tokens:
         raise ConfigError(
@@ -83,7 +85,7 @@ def _check_amounts(config: RunConfig, limits: Limits) -> None:
         )
     if config.new_tokens > limits.new_tokens:
         raise ConfigError(
-            f"'{label_of('new_tokens')}' is {config.new_tokens}.",
+            f"'{FIELDS['new_tokens'].label}' is {config.new_tokens}.",
             f"This server allows at most {limits.new_tokens}.",
             "new_tokens",
         )
@@ -94,7 +96,7 @@ def _check_lengths(config: RunConfig, limits: Limits) -> None:
         size = len((getattr(config, name) or "").encode(errors="replace"))
         if size > limits.upload_bytes:
             raise ConfigError(
-                f"'{label_of(name)}' is too long: {size / 1e6:.1f} MB.",
+                f"'{FIELDS[name].label}' is too long: {size / 1e6:.1f} MB.",
                 f"This server allows at most {limits.upload_bytes / 1e6:g} MB.",
                 name,
             )

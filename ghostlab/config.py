@@ -77,9 +77,9 @@ def _setting(default: Any, label: str, help: str, **bounds: Any) -> Any:
 class RunConfig:
     """Everything that decides the result of a run.
 
-    Values are read kindly (``"64"`` is 64, a recovery may be its short string) and refused with a
-    :class:`~ghostlab.errors.ConfigError` when they are of the wrong kind or out of bounds.
-    :func:`ghostlab.checks.check` says what does not fit together, or not this host.
+    Text is converted (``"64"`` is 64, a recovery may be its short string); a wrong kind or a value out of
+    bounds raises :class:`~ghostlab.errors.ConfigError`. :func:`ghostlab.checks.check` says what does not fit
+    together or exceeds the limits of the host.
     """
 
     model: str = _setting(
@@ -330,16 +330,6 @@ def _words(name: str, value: Any) -> list[str]:
         return [ALL]
     items = value if isinstance(value, tuple) else (value,)
     return ["" if item is None else str(item) for item in items] or [""]
-
-
-def label_of(name: str) -> str:
-    """What people see a field of :class:`RunConfig` called."""
-    return FIELDS[name].label
-
-
-def help_of(name: str) -> str:
-    """The one help text of a field of :class:`RunConfig`."""
-    return FIELDS[name].help
 
 
 def only(config: RunConfig, *names: str, **rest: Any) -> RunConfig:

@@ -1,6 +1,6 @@
 """Which blocks are dropped: half-open ranges ``s:e`` of 0-based decoder layers.
 
-``20:25`` removes layers 20, 21, 22, 23 and 24; what is written ``27`` is short for ``27:28``. People see
+``20:25`` removes layers 20, 21, 22, 23 and 24; ``27`` is short for ``27:28``. People see
 "drop layers 20–24 (5 of 30)", mergekit users the ranges that are kept.
 """
 
@@ -95,7 +95,7 @@ class Cut:
     def check(self, depth: int) -> None:
         """Raise :class:`CutError` unless this cut fits a model of ``depth`` layers and leaves one."""
         if not self.blocks:
-            raise CutError("Nothing is dropped.", "Name at least one block, for example 20:25.")
+            raise CutError("Nothing is dropped.", "Give at least one block, for example 20:25.")
         if self.blocks[-1].stop > depth:
             raise CutError(
                 f"Block {self.blocks[-1]} lies outside the model.",
@@ -114,11 +114,11 @@ def parse_cut(text: str) -> Cut:
     """Read ``"20:25"``, ``"10:12, 20:25"`` or ``"12,13,27"``.
 
     Raises:
-        CutError: If the text is no list of blocks, a block is empty, or two overlap.
+        CutError: If the text is not a list of blocks, a block is empty, or two overlap.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
-        raise CutError("No blocks to drop are named.", "Write for example 20:25, or 10:12,20:25.")
+        raise CutError("No blocks to drop are given.", "Write for example 20:25, or 10:12,20:25.")
     blocks = []
     for part in parts:
         match = _PART.fullmatch(part)

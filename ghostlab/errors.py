@@ -1,7 +1,7 @@
 """Errors that a person can act on: what was wrong, and what would be right.
 
 Every room raises these for bad input. The command line prints them in one line and exits with
-``exit_code``; the app shows them as a notice. Anything else that reaches a user is a bug.
+``exit_code``; the app shows them as a notice. Any other exception that reaches a user is a bug.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TextError(GhostlabError):
 
 
 class TaskError(GhostlabError):
-    """A zero-shot task is unknown, its data cannot be had, or what asks it is not installed."""
+    """A zero-shot task is unknown, its data cannot be read, or its harness is not installed."""
 
 
 class ModelError(GhostlabError):

@@ -1,6 +1,6 @@
 """Progress and cancellation, passed explicitly from the caller down to each loop.
 
-A :class:`Progress` tells one listener how far a piece of work is and raises
+A :class:`Progress` reports to one listener how far a piece of work is and raises
 :class:`~ghostlab.errors.Cancelled` as soon as its :class:`CancelToken` is set. Work that has several
 stages hands each of them a slice of its own range, so that the fraction seen outside never goes back.
 """
@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ProgressUpdate:
-    """What a listener is told: the fraction of the whole that is done (0 to 1) and what is happening."""
+    """The fraction of the whole that is done (0 to 1), and what is happening."""
 
     fraction: float
     message: str
@@ -32,23 +32,23 @@ ProgressSink = Callable[[ProgressUpdate], None]
 
 
 class CancelToken:
-    """A flag that one thread sets and the working thread looks at between two steps."""
+    """A flag that one thread sets and the working thread checks between two steps."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
         self._until = math.inf
 
     def allow(self, seconds: float) -> None:
-        """Let the flag set itself after so many seconds from now."""
+        """Cancel automatically after ``seconds`` from now."""
         self._until = time.monotonic() + seconds
 
     def cancel(self) -> None:
-        """Ask the work to stop; harmless when asked again."""
+        """Ask the work to stop; harmless when repeated."""
         self._event.set()
 
     @property
     def cancelled(self) -> bool:
-        """Whether a stop was asked for, or the time is up."""
+        """Whether a stop was requested or the time is up."""
         return self._event.is_set() or self.expired
 
     @property
@@ -79,7 +79,7 @@ class Progress:
         self.high = high
 
     def check(self) -> None:
-        """Raise :class:`Cancelled` if a stop was asked for."""
+        """Raise :class:`Cancelled` if a stop was requested."""
         if self.cancel is not None and self.cancel.cancelled:
             raise Cancelled
 

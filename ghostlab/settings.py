@@ -25,11 +25,11 @@ class Limits:
         tokens, batch_tokens: Tokens of all sequences, and of those in one forward pass.
         parameters: Of the model; ``None`` for as many as fit in memory.
         recoveries: Operators of a run; one counts once for each of its ranks.
-        waiting_jobs, waiting_each: Jobs that may wait, in all and of one visitor.
+        waiting_jobs, waiting_each: Jobs that may wait, in all and per visitor.
         job_seconds: How long one job may compute.
         kept_results, kept_bytes: Finished results in memory, by number and by size.
         open_pages: Pages whose state (1.5 MB) is kept, the last used ones.
-        file_bytes: Size of a file that a user may hand in.
+        file_bytes: Size of an uploaded result or configuration.
         upload_bytes: Size of a text, uploaded or pasted, and of a prompt.
         hub_bytes: Disk for models of the hub, the last used ones; ``None`` to keep all.
     """
@@ -106,7 +106,7 @@ class Settings:
         Space is ``public``.
 
         Raises:
-            ConfigError: If the profile is neither ``local`` nor ``public``, or the port is none.
+            ConfigError: If the profile is neither ``local`` nor ``public``, or the port is not one.
         """
         env = os.environ if env is None else env
         profile = env.get("GHOSTLAB_PROFILE") or ("public" if env.get("SPACE_ID") else "local")

@@ -1,4 +1,4 @@
-"""Recoveries and criteria as they are asked for: ``ghost,rank=64``, ``shortgpt,convention=flat``."""
+"""Recoveries and criteria in text form: ``ghost,rank=64``, ``shortgpt,convention=flat``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RecoverySpec:
 
     @property
     def label(self) -> str:
-        """Name for tables and legends: the method, and what was asked of it."""
+        """Name for tables and legends: the method and its options."""
         return ", ".join([self.method, *(f"{name} {value}" for name, value in self.given.items())])
 
     def option(self, name: str, default: str) -> str:
@@ -83,36 +83,21 @@ class RecoverySpec:
 
     @property
     def given(self) -> dict[str, str]:
-        """Everything that is asked of the method, rank and ridge included, as text."""
+        """Every option that is given, rank and ridge included, as text."""
         rank = {} if self.rank is None else {"rank": str(self.rank)}
         ridge = {} if self.ridge == "auto" else {"ridge": self.ridge}
         return {**rank, **ridge, **dict(self.options)}
-
-    @classmethod
-    def of(cls, method: str, options: Mapping[str, str]) -> RecoverySpec:
-        """A spec from a method and all its options as text.
-
-        Raises:
-            ConfigError: If an option has no value, or the rank is no whole number.
-        """
-        for name, value in options.items():
-            if not name or not value or (name == "rank" and not _RANK.fullmatch(value)):
-                raise ConfigError(
-                    f"Unknown option '{name}={value[:40]}'.",
-                    "Write for example ghost,rank=64,ridge=1e-4.",
-                )
-        rest = dict(options)
-        rank, ridge = rest.pop("rank", None), rest.pop("ridge", "auto")
-        return cls(method, None if rank is None else int(rank), ridge, tuple(sorted(rest.items())))
 
     @classmethod
     def parse(cls, text: str) -> RecoverySpec:
         """Read ``ghost`` or ``ghost,rank=64,ridge=abs:1e-6``.
 
         Raises:
-            ConfigError: If it is not of that form.
+            ConfigError: If it is not of that form, or the rank is not a whole number.
         """
-        return cls.of(*_split(text))
+        method, options = _split(text, "ghost,rank=64,ridge=1e-4")
+        rank, ridge = options.pop("rank", None), options.pop("ridge", "auto")
+        return cls(method, None if rank is None else int(rank), ridge, tuple(sorted(options.items())))
 
     @classmethod
     def parse_all(cls, text: str) -> tuple[RecoverySpec, ...]:
@@ -153,21 +138,18 @@ class CriterionSpec:
         Raises:
             ConfigError: If it is not of that form.
         """
-        criterion, options = _split(text)
-        for name, value in options.items():
-            if not name or not value:
-                raise ConfigError(
-                    f"Unknown option '{name}={value[:40]}'.",
-                    "Write for example shortgpt,convention=flat.",
-                )
+        criterion, options = _split(text, "shortgpt,convention=flat")
         return cls(criterion, tuple(sorted(options.items())))
 
 
-def _split(text: str) -> tuple[str, dict[str, str]]:
+def _split(text: str, example: str) -> tuple[str, dict[str, str]]:
     """``NAME,option=value,...`` as name and options."""
-    name, *options = [part.strip() for part in text.split(",")]
-    pairs = [option.partition("=") for option in options]
-    return name, {option.strip(): value.strip() for option, _, value in pairs}
+    name, *words = [part.strip() for part in text.split(",")]
+    pairs = [[part.strip() for part in word.partition("=")] for word in words]
+    for option, _, value in pairs:
+        if not option or not value or (option == "rank" and not _RANK.fullmatch(value)):
+            raise ConfigError(f"Unknown option '{option}={value[:40]}'.", f"Write for example {example}.")
+    return name, {option: value for option, _, value in pairs}
 
 
 def check_options(owner: str, declared: Mapping[str, Option], asked: Mapping[str, str]) -> None:
@@ -177,7 +159,7 @@ def check_options(owner: str, declared: Mapping[str, Option], asked: Mapping[str
             has = f"It has: {', '.join(declared)}." if declared else "It has none."
             raise ConfigError(f"'{owner}' has no option '{name}'.", has)
         choices, least = declared[name].choices, declared[name].least
-        shown = f"'{name}={value[:40]}' is not known to '{owner}'."
+        shown = f"'{name}={value[:40]}' is not valid for '{owner}'."
         if choices and value not in choices:
             raise ConfigError(shown, f"Choose from: {', '.join(choices)}.")
         if least is not None and not (_NUMBER.fullmatch(value) and int(value) >= least):

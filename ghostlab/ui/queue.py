@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from ghostlab.config import RunConfig, label_of
+from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
 from ghostlab.jobs.store import JobStore
@@ -130,7 +130,7 @@ def _described(view: View, config: RunConfig | None, varied: Sequence[str]) -> s
     cut = f"{config.count} layers by {config.select}" if config.select else f"layers {config.drop}"
     recoveries = ", ".join(map(str, config.recover)) or "no recovery"
     front = {"run": [cut, recoveries], "atlas": [], "scores": []}.get(view.kind, [cut])
-    settings = [f"{label_of(name)} {_short(getattr(config, name))}" for name in varied]
+    settings = [f"{FIELDS[name].label} {_short(getattr(config, name))}" for name in varied]
     return " \N{MIDDLE DOT} ".join(filter(None, [kind, *front, *settings]))
 
 

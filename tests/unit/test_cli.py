@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from ghostlab.cli import main
-from ghostlab.config import RunConfig, help_of
+from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import Cancelled, ModelNotFoundError
 from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.results.atlas import Atlas
@@ -116,7 +116,7 @@ def test_every_setting_has_a_flag_with_its_help(capsys: pytest.CaptureFixture[st
     text = " ".join(capsys.readouterr().out.replace("-\n", "-").split())
     for f in fields(RunConfig):
         assert f"--{f.name.replace('_', '-')} <" in text
-        first_words = " ".join(help_of(f.name).split()[:4])
+        first_words = " ".join(FIELDS[f.name].help.split()[:4])
         assert first_words in text.replace("- ", "-"), f.name
 
 

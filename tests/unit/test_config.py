@@ -11,7 +11,7 @@ import pytest
 
 from ghostlab.checks import check
 from ghostlab.cli.options import build_config
-from ghostlab.config import FIELDS, RunConfig, help_of, label_of
+from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import ConfigError, CutError
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.spec import RecoverySpec
@@ -51,7 +51,7 @@ def test_key_depends_on_values_not_on_their_number_type() -> None:
 
 
 def test_every_field_has_a_help_sentence_of_its_own() -> None:
-    texts = [help_of(f.name) for f in fields(RunConfig)]
+    texts = [FIELDS[f.name].help for f in fields(RunConfig)]
     assert all(text.endswith(".") for text in texts)
     assert len(set(texts)) == len(texts)
 
@@ -155,7 +155,7 @@ def test_host_limits_are_checked_only_against_a_host() -> None:
         check(RunConfig(recover=ranks), public)
     for name in ("text", "held_out_text", "prompt"):
         with pytest.raises(
-            ConfigError, match=f"'{label_of(name)}' is too long: 1.2 MB. This server allows at most 1 MB"
+            ConfigError, match=f"'{FIELDS[name].label}' is too long: 1.2 MB. This server allows at most 1 MB"
         ):
             check(replace(RunConfig(), **{name: "paste:" + "\N{SNOWMAN}" * 400_000}), public)
     at_once = RunConfig(batch=65)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ghostlab import checks
-from ghostlab.config import PromptFormat, RunConfig, label_of
+from ghostlab.config import FIELDS, PromptFormat, RunConfig
 from ghostlab.errors import ConfigError
 from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_harness
 from ghostlab.jobs.store import Job
@@ -105,7 +105,7 @@ def generate(  # noqa: PLR0917 - the tab's controls, in order
         raise ConfigError("A number is empty.", "Give new tokens, temperature and top p.")
     if new_tokens < 1:
         raise ConfigError(
-            f"'{label_of('new_tokens')}' is {new_tokens:g}.", "Generate at least 1 token.", "new_tokens"
+            f"'{FIELDS['new_tokens'].label}' is {new_tokens:g}.", "Generate at least 1 token.", "new_tokens"
         )
     result = service.result(shown)
     changes = {"new_tokens": int(new_tokens), "temperature": temperature, "top_p": top_p}

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import gradio as gr
 
-from ghostlab.config import PromptFormat, RunConfig, help_of
+from ghostlab.config import FIELDS, PromptFormat, RunConfig
 from ghostlab.jobs.record import JobView
 from ghostlab.plots import style, tokens
 from ghostlab.results.run import RunResult
@@ -55,7 +55,7 @@ def build(_: Page) -> Tab:
                     "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
                 )
     going = job_progress("generate", phone=True)
-    gr.Markdown(f"{help_of('prompt')} {_HOW}", elem_classes="gl-figure-title")
+    gr.Markdown(f"{FIELDS['prompt'].help} {_HOW}", elem_classes="gl-figure-title")
     explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
     columns = gr.HTML(elem_id="columns")
