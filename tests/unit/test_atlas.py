@@ -220,7 +220,7 @@ def test_an_atlas_tells_the_scores_of_criteria_of_similarity(criterion: str) -> 
     surveyed = survey(calib, LENGTHS).blocks
     atlas = Atlas(RunConfig(), "tiny", DEPTH, 0, 0, 0, surveyed, 0.0, {})
     told = scores_from_atlas(atlas, config)
-    computed = selection_info(criterion, scores_of(calib, criterion, 2))
+    computed = selection_info(config, scores_of(calib, criterion, 2))
     assert told is not None
     assert told.scores == pytest.approx(computed.scores, abs=1e-12)
     assert replace(told, scores=computed.scores) == computed

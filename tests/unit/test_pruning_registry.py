@@ -33,7 +33,7 @@ def test_all_candidates_are_listed_and_the_cut_has_the_count(name: str, calib: C
     assert len(found.values) == starts
     assert len(found.cut.dropped) == 2
     assert found.convention
-    info = selection_info(name, found)
+    info = selection_info(RunConfig(drop=None, select=name), found)
     assert len(info.labels) == len(info.scores)
     assert str(found.cut) == info.chosen
 
