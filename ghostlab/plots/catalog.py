@@ -101,15 +101,18 @@ def sections(result: RunResult) -> list[Section]:
 def _panels(names: Iterable[str], given: Rows) -> list[Panel]:
     """Panels of the figures that have something to show: those on single recoveries, row by row, come first.
 
-    What was left out of a map has a reason that is worth a panel too.
+    Why something was left out of a map is worth a panel too, and so are answers of the original alone.
     """
     figures = [FIGURES[name] for name in names]
     shown = [(figure, [row]) for row in given for figure in figures if figure.heading]
     shown += [(figure, list(given)) for figure in figures if not figure.heading]
-    return [_panel(figure, each) for figure, each in shown if figure.select(each) or _noted(figure, each)]
+    return [_panel(figure, each) for figure, each in shown if figure.select(each) or _known(figure, each)]
 
 
-def _noted(figure: Figure, given: Rows) -> bool:
+def _known(figure: Figure, given: Rows) -> bool:
+    """Whether there is something to say although there is nothing to draw."""
+    if figure.name == "retained":
+        return given[0].result.zero_shot is not None
     return bool(figure.heading) and any(report.notes for _, report in operators(given))
 
 

@@ -348,6 +348,17 @@ def test_nothing_to_show_is_a_reason_and_not_an_exception(result):
         assert figure.layout.annotations[0].text.endswith(".")
 
 
+def test_the_report_says_why_something_was_left_out_of_a_wide_map(result):
+    wide = replace(result.runs[0].operators[0], eigenvalues_real=[], eigenvalues_imag=[], notes=["Too wide."])
+    run = replace(result.runs[0], operators=[wide])
+    panels = [panel for section in catalog.sections(replace(result, runs=[run])) for panel in section.panels]
+    (panel,) = [panel for panel in panels if panel.name == "eigenvalues"]
+    assert panel.sentence == "Eigenvalues were not computed for this operator. Too wide."
+    assert [figure.layout.annotations[0].text for figure in panel.figures] == [
+        "Eigenvalues were not computed for this operator."
+    ]
+
+
 def test_nan_never_breaks_a_figure(result):
     nothing = Metric(math.nan, math.nan, math.nan)
     broken = replace(result.runs[0], perplexity=nothing, gap_closed=math.nan)

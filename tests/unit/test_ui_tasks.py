@@ -124,6 +124,8 @@ def test_the_papers_splits_are_asked_of_the_hub_where_the_host_allows_it(tmp_pat
 def test_answers_stay_with_the_result(asked: RunResult, tmp_path: Path) -> None:
     assert RunResult.load(asked.save(tmp_path)).zero_shot == asked.zero_shot
     assert catalog.sections(asked)[-1].title == "Zero-shot tasks"
+    alone = replace(asked, zero_shot=make_zero_shot(["original"], TASKS))
+    assert catalog.sections(alone)[-1].panels[0].answers == alone.zero_shot, "a table, if nothing to draw"
     assert "Zero-shot tasks" not in [section.title for section in catalog.sections(make_result())]
 
 
