@@ -25,7 +25,7 @@ class Entry(Protocol):
 
     @property
     def name(self) -> str:
-        """By which it is asked for."""
+        """What it is asked for by."""
 
 
 T = TypeVar("T", bound=Entry)

@@ -45,7 +45,7 @@ def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILE
     Args:
         calib: The calibration.
         lengths: How many layers the blocks have.
-        progress: Told how far it is; obeyed when stopped.
+        progress: Progress callback; raises Cancelled.
 
     Raises:
         CutError: If a length is below 1 or leaves no layer.
@@ -80,7 +80,7 @@ def survey(calib: Calibration, lengths: Iterable[int], progress: Progress = SILE
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _Test:
     """What the ordinary tokens of the last fold say of one block, about zero: R, ||D||^2 and ||Y||^2."""
 
     cross: Tensor
@@ -106,38 +106,38 @@ class _Start:
     """What all blocks from one boundary share, and the figures of each."""
 
     def __init__(self, pair: StripPair, census: Census) -> None:
-        self.fit, self.tried = pair
+        self.fit, self.test = pair
         self.start = self.fit.start
         device = self.fit.products.device
-        self.mean, self.fit_rows, self.try_rows, self.first = (
-            part.to(device) for part in (census.mean, census.fit_rows, census.try_rows, census.first)
+        self.mean, self.fit_rows, self.test_rows, self.first = (
+            part.to(device) for part in (census.mean, census.fit_rows, census.test_rows, census.first)
         )
         # ordinary tokens about their mean, for maps with a bias
         self.affine = RidgePath(self.fit.gram)
-        self.affine_gram = self.affine.turn(self.tried.gram)
+        self.affine_gram = self.affine.turn(self.test.gram)
         # all tokens as they are, for maps without
         self.rows = self._fitted_rows(self.start)
         self.gram = self.fit.gram + self.rows.T @ self.rows
         self.linear = RidgePath(self.gram)
-        mean, shift = self.mean[self.start], torch.outer(self.tried.sums[0], self.mean[self.start])
-        self.tried_gram = self.tried.gram + shift + shift.T + self.tried.count * torch.outer(mean, mean)
+        mean, shift = self.mean[self.start], torch.outer(self.test.sums[0], self.mean[self.start])
+        self.tried_gram = self.test.gram + shift + shift.T + self.test.count * torch.outer(mean, mean)
         self.linear_gram = self.linear.turn(self.tried_gram)
-        self.special = self.linear.project(self.try_rows[:, self.start].T)
+        self.special = self.linear.project(self.test_rows[:, self.start].T)
 
     def block(self, length: int, cosine: Tensor, angle: Tensor) -> tuple[AtlasBlock, _SplitMap]:
         """The figures of the block of ``length`` layers, and its map for ordinary tokens."""
-        stop, tried, split = self.start + length, self._tried(length), self._split(length)
-        scalar, symmetric, ghost = self._plain(length, tried)
+        stop, test, split = self.start + length, self._test(length), self._split(length)
+        scalar, symmetric, ghost = self._plain(length, test)
         entry = AtlasBlock(
             start=self.start,
             stop=stop,
             cosine=float(cosine[self.start, stop]),
             angle=float(angle[self.start, stop]),
-            gap=tried.relative(tried.total),
-            scalar=tried.relative(scalar),
-            symmetric=tried.relative(symmetric),
-            ghost=tried.relative(ghost),
-            ghost_sink=tried.relative(split.error),
+            gap=test.relative(test.total),
+            scalar=test.relative(scalar),
+            symmetric=test.relative(symmetric),
+            ghost=test.relative(ghost),
+            ghost_sink=test.relative(split.error),
             effective_rank=split.rank,
         )
         return entry, split
@@ -152,48 +152,48 @@ class _Start:
         """``ghost_sink``: ordinary tokens alone, about their mean, which stands for the bias."""
         projected = self.affine.project(self.fit.cross(length))
         overlap = projected @ projected.T
-        cross = self.affine.project(self.tried.cross(length))
-        errors = self.affine.errors(projected, overlap, self.affine_gram, cross, self.tried.total(length))
+        cross = self.affine.project(self.test.cross(length))
+        errors = self.affine.errors(projected, overlap, self.affine_gram, cross, self.test.total(length))
         best = int(errors.argmin())
         scale = self.affine.values.sqrt() * self.affine.weights[best]
         moved = overlap * torch.outer(scale, scale)  # has the eigenvalues of M'GM
         rank = float(moved.trace().square() / moved.square().sum()) if bool(moved.any()) else 0.0
         return _SplitMap(float(errors[best]), rank, projected, best)
 
-    def _plain(self, length: int, tried: _Tried) -> tuple[float, float, float]:
+    def _plain(self, length: int, test: _Test) -> tuple[float, float, float]:
         """Squared errors of ``scalar``, ``symmetric`` and ``ghost``, fitted on all tokens without a bias."""
         stop = self.start + length
         changes = self._fitted_rows(stop) - self.rows
         cross = self.fit.cross(length) + self.rows.T @ changes
         excess = float(cross.trace() / self.gram.trace())
-        scalar = tried.total - 2 * excess * float(tried.cross.trace())
+        scalar = test.total - 2 * excess * float(test.cross.trace())
         scalar += excess**2 * float(self.tried_gram.trace())
-        projected, seen = self.linear.project(cross), self.linear.project(tried.cross)
+        projected, seen = self.linear.project(cross), self.linear.project(test.cross)
         overlap = projected @ projected.T
-        moved = self.try_rows[:, stop] - self.try_rows[:, self.start]
+        moved = self.test_rows[:, stop] - self.test_rows[:, self.start]
         everyone = self.linear.errors(
             projected,
             overlap,
             self.linear_gram + self.special @ self.special.T,
             seen + self.special @ moved,
-            tried.total + float(moved.square().sum()),
+            test.total + float(moved.square().sum()),
         )
         best = int(everyone.argmin())  # as its own validation would choose: massive tokens count
-        ghost = self.linear.errors(projected, overlap, self.linear_gram, seen, tried.total)[best]
+        ghost = self.linear.errors(projected, overlap, self.linear_gram, seen, test.total)[best]
         right = projected @ self.linear.vectors
         ridge = RELATIVE_RIDGES[best] * float(self.gram.trace()) / len(self.gram)
         inner = in_eigenbasis(self.linear.values, right + right.T, ridge)
-        symmetric = tried.total + ((self.linear_gram @ inner - 2 * seen @ self.linear.vectors) * inner).sum()
+        symmetric = test.total + ((self.linear_gram @ inner - 2 * seen @ self.linear.vectors) * inner).sum()
         return scalar, float(symmetric), float(ghost)
 
-    def _tried(self, length: int) -> _Tried:
-        strip, step = self.tried, self._step(self.start + length)
+    def _test(self, length: int) -> _Test:
+        strip, step = self.test, self._step(self.start + length)
         moved, mean = strip.sums[length] - strip.sums[0], self.mean[self.start + length]
         cross = strip.cross(length) + torch.outer(strip.sums[0], step)
         cross += torch.outer(self.mean[self.start], moved + strip.count * step)
         total = strip.total(length) + float((2 * moved + strip.count * step) @ step)
         power = float(strip.powers[length] + (2 * strip.sums[length] + strip.count * mean) @ mean)
-        return _Tried(cross, total, power)
+        return _Test(cross, total, power)
 
     def _fitted_rows(self, boundary: int) -> Tensor:
         """Rows [n, C] that make moments about the mean into moments of all fitted tokens about zero."""

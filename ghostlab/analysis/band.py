@@ -21,42 +21,42 @@ from ghostlab.progress import Progress
 
 @dataclass(frozen=True)
 class Census:
-    """Who is who among the tokens, and what all boundaries have in common.
+    """Which tokens are fitted, tested or special, and what all boundaries have in common.
 
     Attributes:
-        tried: Which windows errors are taken on, [W]; the fit sees the others.
+        test: Which windows errors are taken on, [W]; the fit sees the others.
         special: Tokens that are first in their window or massive at some boundary, [W, T].
         mean: Mean of the ordinary training tokens at each boundary, [L + 1, C], float64.
-        fit_rows, try_rows: States of the special tokens at all boundaries, [n, L + 1, C], float64.
+        fit_rows, test_rows: States of the special tokens at all boundaries, [n, L + 1, C], float64.
         first: Mean over the training windows of their first token's states, [L + 1, C], float64.
     """
 
-    tried: Tensor
+    test: Tensor
     special: Tensor
     mean: Tensor
     fit_rows: Tensor
-    try_rows: Tensor
+    test_rows: Tensor
     first: Tensor
 
     @property
     def fitted(self) -> int:
         """Ordinary tokens that maps are fitted on."""
-        return int((~self.special[~self.tried]).sum())
+        return int((~self.special[~self.test]).sum())
 
     @property
     def tested(self) -> int:
         """Ordinary tokens that errors are taken on."""
-        return int((~self.special[self.tried]).sum())
+        return int((~self.special[self.test]).sum())
 
 
 def take_census(calib: Calibration, progress: Progress) -> Census:
-    """One pass over the states at all boundaries; the last fold of documents is kept for trying.
+    """One pass over the states at all boundaries; the last fold of documents is kept as a test.
 
-    With one fold only there is nothing to keep, and errors are taken on the fitted tokens.
+    With a single fold there is nothing to keep, and errors are taken on the fitted tokens.
     """
     last = calib.folds - 1
-    tried = calib.windows.fold == last
-    fitted = ~tried if last else tried
+    test = calib.windows.fold == last
+    fitted = ~test if last else test
     special = torch.zeros(calib.windows.ids.shape, dtype=torch.bool)
     every = range(calib.model.depth + 1)
     total = torch.zeros(len(every), calib.model.width, dtype=torch.float64)
@@ -72,12 +72,12 @@ def take_census(calib: Calibration, progress: Progress) -> Census:
         for boundary in every:
             total[boundary] += exact(states[boundary][take]).sum(0).cpu()
             first[boundary] += exact(states[boundary][fitted[rows], 0]).sum(0).cpu()
-        for kind, chosen in ((False, fitted[rows, None]), (True, tried[rows, None])):
+        for kind, chosen in ((False, fitted[rows, None]), (True, test[rows, None])):
             found = (apart & chosen).to(states[0].device)
             rows_of[kind].append(torch.stack([states[b][found].cpu().double() for b in every], dim=1))
     count = int((~special & fitted[:, None]).sum())
     rows_fit, rows_try = (torch.cat(rows_of[kind]) for kind in (False, True))
-    return Census(tried, special, total / max(count, 1), rows_fit, rows_try, first / int(fitted.sum()))
+    return Census(test, special, total / max(count, 1), rows_fit, rows_try, first / int(fitted.sum()))
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ def _collect(
     device = exact_device(calib.model.device)
     mean = census.mean[low : high + 1].to(device)
     sides = [_Side(starts, longest, low, mean) for _ in range(2)]
-    fitted = census.tried if bool(census.tried.all()) else ~census.tried
+    fitted = census.test if bool(census.test.all()) else ~census.test
     for rows, states in calib.states(range(low, high + 1), progress, "Collecting moments of all blocks"):
-        for side, chosen in zip(sides, (fitted, census.tried), strict=True):
+        for side, chosen in zip(sides, (fitted, census.test), strict=True):
             take = (~census.special[rows] & chosen[rows, None]).to(calib.model.device)
             if bool(take.any()):
                 side.add(torch.stack([states[b][take].to(device) for b in range(low, high + 1)], dim=1))
-    fit, tried = (side.strips() for side in sides)
-    return list(zip(fit, tried, strict=True))
+    fit, test = (side.strips() for side in sides)
+    return list(zip(fit, test, strict=True))
 
 
 class _Side:

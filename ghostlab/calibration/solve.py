@@ -92,7 +92,7 @@ def cross_validate(folds: Sequence[Moments], tests: Sequence[Moments], *, centre
 
     Args:
         folds: Moments per fold of documents; at least two.
-        tests: What each fit is tried on: the fold left out, or some of its tokens.
+        tests: What each fit is tested on: the fold left out, or some of its tokens.
         centre: Whether an unpenalised bias is fitted along.
 
     Returns:

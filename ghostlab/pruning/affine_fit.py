@@ -1,4 +1,4 @@
-"""What an affine map with first tokens apart leaves of a block: from moments alone, and of predictions."""
+"""What an affine map with first tokens apart leaves of a block: error from moments, KL of predictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def errors_left(calib: Calibration, blocks: Sequence[Block], progress: Progress)
 def error_left(moments: BlockMoments) -> float:
     """The same from a block's relative moments, cross-validated; with one fold only, on the fitted tokens.
 
-    The map is fitted on all tokens but the first of each window, and tried on those of them that carry no
+    The map is fitted on all tokens but the first of each window, and tested on those of them that carry no
     massive activations.
     """
     folds, ordinary = moments.folds(first=False), moments.ordinary

@@ -49,9 +49,9 @@ class CriterionScores:
     """Scores of candidate blocks; those with the lowest are dropped first.
 
     Attributes:
-        candidates: Single layers, or contiguous blocks of the length asked for: all that there are.
+        candidates: Single layers, or contiguous blocks of the requested length: all of them.
         values: One score per candidate; NaN where a criterion did not look at one.
-        convention: What was averaged over, and who could not be chosen, in words.
+        convention: What was averaged over and which layers were spared, in words.
         cut: What the criterion drops.
     """
 
@@ -70,7 +70,7 @@ class Criterion:
         title: Name for people.
         summary: One sentence on what it does.
         formula: The same in LaTeX; lower is dropped first.
-        unit: Whether it scores single layers, or contiguous blocks of the length asked for.
+        unit: Whether it scores single layers, or contiguous blocks of the requested length.
         reads: What it looks at.
         cost: Rough cost on ``w`` windows of a model of L layers, in passes over them.
         source: Where it comes from.

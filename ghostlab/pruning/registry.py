@@ -32,7 +32,7 @@ CRITERIA = Registry(
 
 
 def resolve(asked: str | CriterionSpec) -> tuple[Criterion, Options]:
-    """The criterion that is asked for, as ``shortgpt`` or ``shortgpt,convention=flat``, and all its options.
+    """The criterion of ``shortgpt`` or ``shortgpt,convention=flat``, and all its options.
 
     Raises:
         ConfigError: If the criterion is unknown or an option does not apply to it.

@@ -1,6 +1,6 @@
 """Criteria that compare the states at two boundaries: ShortGPT, LLM-Streamline, angular distance.
 
-They differ in what is compared: the two sides of one layer, or of a contiguous block of the length asked for.
+They differ in what is compared: the two sides of one layer, or of a contiguous block of the requested length.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class FitData:
 
     @property
     def view(self) -> View:
-        """The same for two fits of a block that look at the same tokens in the same way."""
+        """Equal for two fits of a block that see the same tokens in the same way."""
         return self.block, self.weighting, None if self.patched is None else id(self.patched)
 
     def before(self, trace: Trace) -> Tensor:

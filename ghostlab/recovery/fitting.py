@@ -41,7 +41,7 @@ class Fit:
 
     @property
     def maps(self) -> dict[Block, AffineMap]:
-        """The maps that take the place of a block alone, beside no layer."""
+        """The maps that replace a block on their own, with no layer beside them."""
         alone = {
             block: replacement.map
             for block, replacement in self.replacements.items()
@@ -72,14 +72,14 @@ def fit(
         calib: The calibration; its states around these blocks are computed unless they are known already.
         cut: The blocks.
         method: Registry name, a spec as text (``ghost,rank=64``), or a :class:`RecoverySpec`.
-        rank, ridge: Used where the spec names none and the method takes them.
+        rank, ridge: Used where the spec names none and the operator takes them.
         order: ``parallel`` fits every block on states of the original, as the papers do; ``sequential`` fits
             each on states of the model in which the blocks before it are recovered already, to the
             original's targets, so that later operators undo what earlier ones got wrong.
 
     Raises:
         CutError: If the cut does not fit the model.
-        ConfigError: If the method is unknown or an option does not apply.
+        ConfigError: If the operator is unknown or an option does not apply.
     """
     cut.check(calib.model.depth)
     asked = method if isinstance(method, RecoverySpec) else RecoverySpec.parse(method)
@@ -125,7 +125,7 @@ def fit_data(
 
 
 def _rounding(calib: Calibration) -> tuple[str, ...]:
-    """What keeping states in 16 bits lost, if they had to be."""
+    """A warning where states had to be kept in 16 bits: what that lost."""
     lost = calib.store.rounding
     if lost is None:
         return ()

@@ -26,8 +26,8 @@ def rotation(width: int) -> tuple[Tensor, str]:
     factors = plan(width)
     if factors is None:
         return _random_orthogonal(width), "random orthogonal (seed 0)"
-    named = " x ".join(f"{name} {order}" for name, order in factors)
-    return torch.from_numpy(hadamard_matrix(factors).astype(np.float64)) / width**0.5, named
+    words = " x ".join(f"{name} {order}" for name, order in factors)
+    return torch.from_numpy(hadamard_matrix(factors).astype(np.float64)) / width**0.5, words
 
 
 @cache

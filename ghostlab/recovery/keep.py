@@ -23,11 +23,11 @@ TORN = 0.3
 
 
 def fit_kept_layer(data: FitData, spec: RecoverySpec, *, beside: bool) -> BlockFit:
-    """Refit the best layer of the block (or the one asked for), see :mod:`ghostlab.recovery.refit`.
+    """Refit the best layer of the block, or the one that the spec names; see :mod:`ghostlab.recovery.refit`.
 
     Raises:
         UnsupportedModelError: If the family's layers cannot be refitted in closed form.
-        ConfigError: If the layer asked for is not one of the block.
+        ConfigError: If that layer is not one of the block.
     """
     setup = Setup(
         places=find_projections(data.model),
@@ -91,7 +91,7 @@ def screening_batches(folds: Tensor, size: int) -> set[int]:
 
 
 def _first_offset(data: FitData, fitted: Refit, asked: str) -> Tensor | None:
-    """Mean change of first tokens, unless the layer takes them where they belong."""
+    """Mean change of first tokens, unless the layer itself gets them right."""
     if asked == "layer":
         return None
     change = data.moments().first_change()
@@ -107,7 +107,7 @@ def _first_offset(data: FitData, fitted: Refit, asked: str) -> Tensor | None:
 
 
 def _explained(data: FitData, fitted: Refit, offset: Tensor | None) -> float:
-    """Share of the gap that is filled on the calibration tokens."""
+    """Share of the gap that is explained on the calibration tokens."""
     missed = gap = 0.0
     for before, after, output in outputs(data, fitted):
         if offset is not None:

@@ -1,4 +1,4 @@
-"""Maps on the residual stream: the ridge fit that several methods share, and what all of them report."""
+"""Maps on the residual stream: the ridge fit that several operators share, and what all of them report."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def fit_matrix(
     free: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> BlockFit:
-    """The report of a matrix M [C, C] that was fitted otherwise, at the rank that the spec asks for.
+    """The report of a matrix M [C, C] that was fitted elsewhere, at the rank of the spec.
 
     Reduced rank is M V V' with the V of least error, top eigenvectors of M'R + R'M - M'GM: for a
     least-squares M, where GM = R, that is reduced-rank regression. (Of a symmetric M it is not symmetric,
@@ -112,7 +112,7 @@ def block_fit(
         ridge: How its ridge was chosen, if it has one.
         first_apart: As in :class:`~ghostlab.recovery.base.BlockFit`.
         free: Whether it has as many free numbers as a matrix though no ridge is reported here.
-        details: Figures of the method.
+        details: Figures of the operator.
     """
     return BlockFit(
         Replacement(fitted),

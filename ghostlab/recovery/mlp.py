@@ -42,10 +42,10 @@ class MlpBefore:
         UnsupportedModelError: If the family's MLP does not write to the residual stream as it is.
     """
 
-    def __init__(self, data: FitData, method: str) -> None:
+    def __init__(self, data: FitData, operator: str) -> None:
         if data.block.start == 0:
             raise ConfigError(
-                f"'{method}' edits the layer before a block, and none precedes {data.block}.",
+                f"'{operator}' edits the layer before a block, and none precedes {data.block}.",
                 "Use a map such as ghost_sink, or start the block at layer 1 or later.",
             )
         projections = find_projections(data.model)

@@ -34,7 +34,7 @@ WIDE = 1024
 
 @dataclass(frozen=True)
 class Setup:
-    """What is asked of a refit.
+    """How a layer is refitted.
 
     Attributes:
         places: Where the layer writes.
@@ -62,7 +62,7 @@ class Refit:
         bias: Its bias, [C], or ``None``.
         ridge: Ridge of the second solve.
         warning: What the user should know about it.
-        error: Cross-validated ||Y' - Y||^2 / ||Y||^2 on tokens that are not first (weighted if asked).
+        error: Cross-validated ||Y' - Y||^2 / ||Y||^2 on tokens that are not first (weighted if the fit is).
     """
 
     layer: int
@@ -154,7 +154,7 @@ def refit(data: FitData, layer: int, setup: Setup, *, batches: Collection[int] |
     Args:
         data: The block's data.
         layer: j, in the original's numbering.
-        setup: What is asked.
+        setup: How.
         batches: Read these batches of windows only, to screen candidates.
     """
     own = data.model.decoder.blocks[layer]
@@ -223,7 +223,7 @@ def _mlp_rows(
 def _rows(
     data: FitData, rows: slice, setup: Setup, seen: Tensor, states: tuple[Tensor, Tensor, Tensor]
 ) -> Rows:
-    """Drop the first token of each window, and put the state next to what the projection saw if asked."""
+    """Drop the first token of each window, and put the state beside the inputs where a map is fitted too."""
     before, target, after = (state[:, 1:].flatten(0, 1) for state in states)
     windows, length, _ = states[0].shape
     seen = seen.view(windows, length, -1)[:, 1:].flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Scalings of channels, in the state's own basis or in a rotated one; shared by several methods."""
+"""Scalings of channels, in the state's own basis or in a rotated one; shared by several operators."""
 
 from __future__ import annotations
 

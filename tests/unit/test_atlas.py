@@ -46,7 +46,7 @@ def sides(calib: Calibration, boundary: int) -> dict[str, np.ndarray]:
     census = take_census(calib, SILENT)
     trace = calib.model.decoder.trace(calib.windows.ids, {boundary})
     states, special = trace.states[boundary].double().numpy(), census.special.numpy()
-    tried = census.tried.numpy()[:, None] & np.ones_like(special)
+    tried = census.test.numpy()[:, None] & np.ones_like(special)
     fitted = ~tried if not tried.all() else tried
     return {
         "fit": states[fitted & ~special],
