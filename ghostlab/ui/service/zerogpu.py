@@ -65,13 +65,10 @@ def compute(settings: Settings, request: Request[Any], callbacks: Sequence[str])
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
     thread.start()
     try:
-        name = ""
-        while name not in ("done", "refused", "broken"):
-            try:
-                name, given = news.get(timeout=PULSE)
-            except queue.Empty:
-                name, given = "pulse", ()
-            yield name, given
+        for word in _pulsed(news):
+            yield word
+            if word[0] in ("done", "refused", "broken"):
+                break
     finally:
         cancel.cancel()
         thread.join()  # the GPU is given back only when nothing computes on it any more
@@ -146,13 +143,8 @@ class _Listener:
             self._thread.join()  # the next job finds the GPU free
 
     def _words(self) -> Iterator[News]:
-        while True:
-            try:
-                name, given = self._news.get(timeout=PULSE)
-            except queue.Empty:
-                name, given = "pulse", ()
-            else:
-                self._lent = True
+        for name, given in _pulsed(self._news):
+            self._lent = self._lent or name != "pulse"
             if name == "end":
                 return
             if name == "busy":
@@ -182,6 +174,15 @@ def _lab(settings: Settings) -> Laboratory:
 
         _labs[settings] = Lab(settings)
     return _labs[settings]
+
+
+def _pulsed(news: queue.SimpleQueue[News]) -> Iterator[News]:
+    """Word by word, and a pulse where nothing is said."""
+    while True:
+        try:
+            yield news.get(timeout=PULSE)
+        except queue.Empty:
+            yield "pulse", ()
 
 
 def _say(news: queue.SimpleQueue[News], name: str, *given: Any) -> None:
