@@ -1,4 +1,4 @@
-"""Ghostlab: drop layers of a decoder LLM, fit the linear map that stands in for them, see what came back.
+"""Ghostlab: drop layers of a decoder LLM, fit the linear map that takes their place, see what comes back.
 
 The public API is loaded on first use, so that importing the package stays cheap and never imports torch.
 """

@@ -1,7 +1,7 @@
 """What of a run does not fit together, or not this host, and the sentences that say so.
 
 A sentence calls a setting by its label in quotation marks; an error names the setting as well, so that the
-app can stand it beside the control, and the command can put its flag in the label's place.
+app can show it beside the control, and the command can put its flag in place of the label.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class RunConfig:
     prompt_format: PromptFormat = _setting(
         "auto",
         "Prompt format",
-        "Put the prompt as a chat message by the model's template (chat) or continue it as it stands (raw); "
+        "Put the prompt as a chat message by the model's template (chat) or continue it as it is (raw); "
         "auto is chat where the model has a template.",
     )
     new_tokens: int = _setting(32, "New tokens", "Tokens that each variant generates; 0 for none.", ge=0)
@@ -183,7 +183,7 @@ class RunConfig:
 
         Args:
             values: Field -> value.
-            strict: Refuse keys that are no field; otherwise they are ignored.
+            strict: Refuse unknown keys instead of ignoring them.
 
         Raises:
             ConfigError: If a value is of the wrong kind or out of bounds.

@@ -152,9 +152,9 @@ def _split(text: str, example: str) -> tuple[str, dict[str, str]]:
     return name, {option: value for option, _, value in pairs}
 
 
-def check_options(owner: str, declared: Mapping[str, Option], asked: Mapping[str, str]) -> None:
-    """Raise ConfigError if ``asked`` names an option that ``owner`` lacks or a value it does not take."""
-    for name, value in asked.items():
+def check_options(owner: str, declared: Mapping[str, Option], given: Mapping[str, str]) -> None:
+    """Raise ConfigError if ``given`` names an option that ``owner`` lacks or a value it does not take."""
+    for name, value in given.items():
         if name not in declared:
             has = f"It has: {', '.join(declared)}." if declared else "It has none."
             raise ConfigError(f"'{owner}' has no option '{name}'.", has)

@@ -59,7 +59,7 @@ def evaluate_command(
 
 def show(found: ZeroShot) -> None:
     """Print accuracies (acc, and acc_norm after a stroke) by variant and task, then what was left out."""
-    guessed = found.guessed()
+    guessed = found.at_chance()
     head = ["variant", *(task.name for task in found.tasks), "mean", "retained"]
     head += [f"without {', '.join(guessed)}"] * bool(guessed)
     rows = [_row(found, variant) for variant in found.variants]
@@ -89,7 +89,7 @@ def _row(found: ZeroShot, variant: str) -> list[str]:
     cells = [_cell(found, variant, task.name) for task in found.tasks]
     means = f"{found.average(variant):.1%} / {found.average(variant, 'acc_norm'):.1%}"
     kept = f"{_interval(found.retained(variant))} / {_interval(found.retained(variant, 'acc_norm'))}"
-    guessed = found.guessed()
+    guessed = found.at_chance()
     known = [_interval(found.retained(variant, without=guessed))] * bool(guessed)
     return [variant, *cells, means, kept, *known]
 

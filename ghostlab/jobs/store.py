@@ -89,9 +89,11 @@ class JobStore(Generic[Result]):
                 if same and not self._cancels[known.id].cancelled:
                     return known.id
             if self._running and len(self._queue) >= self._most_waiting:
-                raise BusyError(f"{len(self._queue)} runs are waiting already.", "Try again in some minutes.")
+                raise BusyError(
+                    f"{len(self._queue)} runs are already waiting.", "Try again in a few minutes."
+                )
             if sum(self._views[job_id].owner == owner for job_id in self._queue) >= self._each:
-                raise BusyError(f"{self._each} of your runs are waiting already.", "Let one end first.")
+                raise BusyError(f"{self._each} of your runs are already waiting.", "Wait for one to end.")
             view: JobView[Result] = JobView(secrets.token_urlsafe(16), kind, about, owner=owner, key=key)
             self._views[view.id] = view
             self._cancels[view.id] = CancelToken()
@@ -190,7 +192,7 @@ class JobStore(Generic[Result]):
             try:
                 threading.Thread(target=start, name=f"job-{job_id[:6]}", daemon=True).start()
             except RuntimeError:  # the machine has no thread to spare; the next job may find one
-                self._set(job_id, error="The server is too busy to start this. Try again in some minutes.")
+                self._set(job_id, error="The server is too busy to start this. Try again in a few minutes.")
                 self._end(job_id, "failed")
                 self._running = ""
         self._announce()
@@ -274,7 +276,7 @@ class JobStore(Generic[Result]):
             self._advance()
 
     def _weight(self, job_id: str) -> Mapping[int, int]:
-        """What the result weighs; nothing if that cannot be told, for the slot must come free."""
+        """What the result weighs; nothing if weighing fails, for the slot must come free."""
         result = self._views[job_id].result
         try:
             return {} if result is None else self._weigh(result)

@@ -70,7 +70,7 @@ class AtlasBlock:
 
 
 MOST_LENGTH = 2000
-"""Layers of the longest block that may be asked for: no model has as many."""
+"""The longest block that may be requested, in layers; no model has as many."""
 _LENGTHS = re.compile(r"([0-9]{1,4})(?:\s*-\s*([0-9]{1,4}))?")
 
 
@@ -162,7 +162,7 @@ _COARSE = 2e-5
 
 @dataclass(frozen=True)
 class BlockScores(Record):
-    """The scores of a criterion, and what was asked: a configuration as :func:`scores_config` returns it."""
+    """The scores of a criterion and their configuration, as :func:`scores_config` returns it."""
 
     WHAT: ClassVar[str] = "scores of a criterion"
     config: RunConfig

@@ -20,7 +20,7 @@ SAME = 0.05
 """Nats per token by which the original may differ on the same window when its weights are rounded otherwise;
 different windows of one text are an order of magnitude further apart."""
 ORIGINAL = "original"
-"""What stands for a method where the original is a side."""
+"""The method of the original, where it is a side."""
 Kind = Literal["number", "share", "count"]
 Item = TypeVar("Item")
 
@@ -67,7 +67,7 @@ def compare(one: RunResult, other: RunResult, ours: str, theirs: str) -> list[Di
 def _side(result: RunResult, label: str) -> Side:
     named = {side.name: side for side in sides(result)}
     if label not in named:
-        raise ResultError(f"'{label}' is no recovery of this run.", f"There are {', '.join(named)}.")
+        raise ResultError(f"This run has no recovery '{label}'.", f"Choose from: {', '.join(named)}.")
     return named[label]
 
 
@@ -80,7 +80,7 @@ def sides(result: RunResult, name: str = "") -> list[Side]:
     runs = [_dropping(result), *result.runs]
     if result.baseline.original.window_nll:
         runs.append(_original(result))
-    return [Side(before + (run.label), result, run) for run in runs]
+    return [Side(before + run.label, result, run) for run in runs]
 
 
 def _dropping(result: RunResult) -> RecoveryRun:
@@ -111,8 +111,8 @@ def best_first(items: Iterable[Item], run: Callable[[Item], RecoveryRun]) -> lis
     other figure in common.
 
     Args:
-        items: Whatever stands for recoveries.
-        run: Gives the recovery that one stands for.
+        items: Anything with a recovery.
+        run: The recovery of an item.
     """
 
     def finite(item: Item) -> bool:

@@ -56,7 +56,7 @@ class Generation:
 
     @property
     def speed(self) -> float:
-        """Tokens per second after the first one; 0 where it cannot be told."""
+        """Tokens per second after the first one; 0 if unknown."""
         took = self.seconds - self.first_seconds
         return (self.tokens - 1) / took if took > 0 else 0.0
 

@@ -65,7 +65,7 @@ class Probe:
         parameters_added: Numbers that the altered maps store.
         window_nll: Mean negative log-likelihood of each window, for paired comparisons.
         prompt: The prompt of ``generation``.
-        generation: A continuation, if one was asked for.
+        generation: A continuation, if one was requested.
     """
 
     label: str

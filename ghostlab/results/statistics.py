@@ -1,6 +1,6 @@
 """What chance may have made: the bootstrap over windows, and tests on right and wrong answers.
 
-What is uncertain is which text was read, and windows are its units; of answers, which questions were asked.
+What is uncertain is which text was read, and windows are its units; for answers, which questions were chosen.
 Every 95 % interval of Ghostlab is one of :func:`interval`.
 """
 
@@ -29,7 +29,7 @@ def interval(draws: Array) -> tuple[float, float]:
     The upper end is taken as the lower one of the negated draws: exchanging the sides of a difference
     exchanges and negates its ends exactly.
     """
-    with np.errstate(invalid="ignore"):  # infinite draws have an end that is no number
+    with np.errstate(invalid="ignore"):  # infinite draws have an end that is NaN
         low, high = np.percentile(draws, 2.5), -np.percentile(-draws, 2.5)
     return float(low), float(high)
 

@@ -18,7 +18,7 @@ _ORDERS: dict[Order, str] = {
 }
 _STARTS: dict[BosPlace, str] = {
     "every window": "each begins with the start token",
-    "start of the text": "the start token stands only where a text begins",
+    "start of the text": "the start token is only where a text begins",
     "nowhere": "no start token",
 }
 _JOINS = {"\n\n": ", documents joined by an empty line", " ": ", documents joined by a space"}
@@ -30,8 +30,8 @@ class WindowRule:
 
     Attributes:
         protocol: Whose rules they are; empty for Ghostlab's own.
-        join: What stands between documents; ``None`` if no window reaches over two of them.
-        bos: Where BOS stands: in ``every window``, at the ``start of the text``, or ``nowhere``.
+        join: What is between documents; ``None`` if no window reaches over two of them.
+        bos: Where BOS is: in ``every window``, at the ``start of the text``, or ``nowhere``.
         order: ``shuffled sections``, ``consecutive`` windows of the text, or spans of ``random documents``.
     """
 
@@ -61,8 +61,8 @@ def comparable(rule: WindowRule, length: int, *, complete: bool) -> str:
         return "Perplexities are comparable with each other, not with published tables."
     if rule.bos == "every window":
         return (
-            "The text is the papers', but each window begins with a start token, which most published tables "
-            "have not: perplexities are comparable with each other."
+            "The text is that of the papers, but each window begins with a start token, which most published "
+            "tables do not have: perplexities are comparable with each other."
         )
     if not complete:
         return (

@@ -39,13 +39,13 @@ SUITES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """One task as it was asked.
+    """One task as it was evaluated.
 
     Attributes:
         name, version: As lm-evaluation-harness names them.
         split: Which part of the data set was used.
         source: ``shipped`` for data that are installed, otherwise the data set of the hub.
-        documents: How many questions were asked.
+        documents: The number of questions.
         note: Where the data differ from what the harness would fetch.
         chance: Share of right answers that guessing gives: the mean of one over the number of choices.
     """
@@ -61,7 +61,7 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of right answers, its standard error, and 1 or 0 for each document in order."""
+    """Share of correct answers, its standard error, and 1 or 0 for each document in order."""
 
     value: float
     stderr: float
@@ -75,10 +75,10 @@ class ZeroShot(Record):
     Attributes:
         model: Name of the model.
         variants: Their names; the first is what the others are compared with.
-        tasks: The tasks that were asked.
+        tasks: The tasks that were evaluated.
         acc, acc_norm: Variant -> task -> accuracy; ``acc_norm`` only where the task has it.
         limit: The most documents of each task, the first ones; ``None`` for all.
-        left_out: Task -> why it could not be asked.
+        left_out: Task -> why it could not be evaluated.
     """
 
     WHAT: ClassVar[str] = "result of zero-shot tasks"
@@ -103,8 +103,8 @@ class ZeroShot(Record):
         """Mean accuracy over the tasks."""
         return float(np.mean([self.accuracy(variant, task.name, which).value for task in self.tasks]))
 
-    def guessed(self, which: Which = "acc") -> list[str]:
-        """Tasks on which the first variant is not surely above chance, so that its ratios say nothing."""
+    def at_chance(self, which: Which = "acc") -> list[str]:
+        """Tasks on which the first variant is not significantly above chance, so that ratios say nothing."""
         first = self.variants[0]
         return [
             task.name
@@ -113,9 +113,9 @@ class ZeroShot(Record):
             and not above_chance(self.accuracy(first, task.name, which).correct, task.chance)
         ]
 
-    def told(self, which: Which = "acc") -> list[TaskInfo]:
+    def informative(self, which: Which = "acc") -> list[TaskInfo]:
         """Tasks on which the first variant is above chance; all of them if there is none."""
-        guessed = self.guessed(which)
+        guessed = self.at_chance(which)
         return [task for task in self.tasks if task.name not in guessed] or self.tasks
 
     def retained(
@@ -175,6 +175,6 @@ def parse_tasks(names: str | Sequence[str]) -> list[str]:
     found = [task for word in words if word.strip() for task in SUITES.get(word.strip(), (word.strip(),))]
     if not found:
         raise ConfigError(
-            "No task is named.", f"Name tasks, such as arc_easy,hellaswag, or a suite: {', '.join(SUITES)}."
+            "No task is given.", f"Give tasks, such as arc_easy,hellaswag, or a suite: {', '.join(SUITES)}."
         )
     return list(dict.fromkeys(found))

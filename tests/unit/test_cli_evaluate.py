@@ -79,7 +79,7 @@ def test_a_run_is_asked_with_all_its_variants(asked: list[tuple[Any, ...]], tmp_
     [
         ("--tasks piqa", "Give one of --model and --result"),
         ("--tasks piqa --model a --result b", "Give one of --model and --result"),
-        ("--model a --tasks ,", "No task is named"),
+        ("--model a --tasks ,", "No task is given"),
         ("--model a", "Missing option '--tasks'"),
         ("--result nowhere --tasks piqa", "not a readable result"),
     ],

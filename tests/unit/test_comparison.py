@@ -105,7 +105,7 @@ def test_a_result_compares_by_label_and_names_those_it_has() -> None:
     rows = compare(result, make_result(blocks=2), "ghost", "pruned")
     assert {row.figure: row.difference for row in rows}["Layers dropped"] == -2
     with pytest.raises(
-        ResultError, match=r"'magic' is no recovery of this run\. There are pruned, ghost, affine, original"
+        ResultError, match=r"This run has no recovery 'magic'\. Choose from: pruned, ghost, affine, original"
     ):
         compare(result, result, "magic", "ghost")
 

@@ -150,7 +150,7 @@ def test_what_cannot_be_asked_is_refused_before_it_waits(tmp_path: Path) -> None
     service = Service(Settings("public", limits=PUBLIC_LIMITS), FakeLab(), make_result().save(tmp_path))
     for names, limit, reason in (
         (["mmlu"], 10, "'mmlu' is not offered here"),
-        ([], 10, "No task is named"),
+        ([], 10, "No task is given"),
         (["piqa"], None, "number of questions is empty"),
         (["piqa"], 0, "limit is 0"),
         (["ghosted-layers"], 50, "9 tasks of 50 questions are more than this server allows"),

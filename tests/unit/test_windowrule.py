@@ -21,7 +21,7 @@ GPTQ = WindowRule("GPTQ", "\n\n", "start of the text", "consecutive")
         (
             GPTQ,
             "16 windows of 2,048 tokens one after the other as the papers do (GPTQ), documents joined by an "
-            "empty line; the start token stands only where a text begins",
+            "empty line; the start token is only where a text begins",
         ),
         (
             WindowRule("GPTQ", None, "nowhere", "random documents"),

@@ -108,14 +108,14 @@ def test_a_result_averages_and_compares_with_its_first_variant(tmp_path: Path) -
 def test_a_task_that_the_original_guesses_has_no_say() -> None:
     original = [[1] * 29 + [0] * 31, [1] * 16 + [0] * 44, [1] * 16 + [0] * 44]
     found = made(original=original, ghost=[[1] * 16 + [0] * 44, [0] * 15 + [1] * 45, original[2]])
-    assert found.guessed() == [], "of tasks that nobody knows nothing is claimed"
+    assert found.at_chance() == [], "of tasks that nobody knows nothing is claimed"
     one, two = found.tasks
     found = replace(found, tasks=[replace(one, chance=0.25), replace(two, chance=0.5)])
-    assert (found.guessed(), found.guessed("acc_norm")) == (["two"], ["one", "two"])
-    assert [task.name for task in found.told()] == ["one"]
+    assert (found.at_chance(), found.at_chance("acc_norm")) == (["two"], ["one", "two"])
+    assert [task.name for task in found.informative()] == ["one"]
     assert found.retained("ghost").value == pytest.approx((16 / 29 + 45 / 16) / 2)
-    assert found.retained("ghost", without=found.guessed()).value == pytest.approx(16 / 29)
-    assert found.told("acc_norm") == found.tasks, "all of them where none is above chance"
+    assert found.retained("ghost", without=found.at_chance()).value == pytest.approx(16 / 29)
+    assert found.informative("acc_norm") == found.tasks, "all of them where none is above chance"
 
 
 def test_chance_is_outdone_or_not() -> None:

@@ -29,7 +29,7 @@ def _zero_shot(row: Row) -> ZeroShot:
 
 def common_tasks(rows: Rows) -> list[str]:
     """Tasks that count for all rows: asked of each, its original above chance (unless it is on none)."""
-    told = [[task.name for task in _zero_shot(row).told()] for row in rows]
+    told = [[task.name for task in _zero_shot(row).informative()] for row in rows]
     return [name for name in told[0] if all(name in names for names in told)]
 
 
@@ -96,7 +96,7 @@ def say_retained(rows: Rows) -> str:
     recovered = [row.variant for row in rows if row.run is not None] or list(kept)
     best = max(recovered, key=lambda name: kept[name].value)
     shown = list(dict.fromkeys((best, "pruned") if "pruned" in kept else (best,)))
-    guessed = found.guessed()
+    guessed = found.at_chance()
     over = plural(len(names), "task")
     if 0 < len(guessed) < len(found.tasks):
         over = f"the {over} on which the original is above chance,"
@@ -130,7 +130,7 @@ def _guessing(found: ZeroShot, guessed: list[str], shown: list[str]) -> str:
 
 def _few(found: ZeroShot, kept: list[Metric]) -> str:
     """What so few questions cannot tell; nothing where they tell variants apart."""
-    asked = sum(task.documents for task in found.told())
+    asked = sum(task.documents for task in found.informative())
     if all(metric.low <= 1 <= metric.high for metric in kept):
         return (
             f" But {plural(asked, 'question')} cannot tell any variant from the original: every interval "
