@@ -23,7 +23,7 @@ OPERATOR = Operator(
     summary="An affine map for ordinary tokens and a fixed offset for the first token of a sequence.",
     formula=r"\hat y_t = x_t + x_t M + b \;(t > 0), \quad \hat y_0 = x_0 + \bar\Delta_0",
     expresses="any affine map for ordinary tokens, one shift for first tokens: also where "
-    "massive activations are born inside the block",
+    "massive activations arise inside the block",
     source="Ghostlab",
     group="map",
     fit=fit,
