@@ -11,19 +11,14 @@ import gradio as gr
 from ghostlab import __version__
 from ghostlab.errors import ConfigError
 from ghostlab.settings import Settings
-from ghostlab.ui import api, asking, html, picks, theme
+from ghostlab.ui import api, html, theme
 from ghostlab.ui.events import Events
-from ghostlab.ui.page import QUIET, JobButtons, Page
+from ghostlab.ui.page import Page
 from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.laboratory import Laboratory
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.tabs import TABS
-from ghostlab.ui.tabs.atlas.handlers import Surveys
-from ghostlab.ui.tabs.compare.handlers import Compared
-from ghostlab.ui.tabs.operator import probing
-from ghostlab.ui.tabs.overview.files import Sharing
-from ghostlab.ui.tabs.view import named
 
 WARM_UP_DELAY = 5.0
 """Seconds after launch: the first page comes first, for importing torch keeps a core busy."""
@@ -57,39 +52,16 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
     gr.HTML(html.notice(notice), elem_id="notice", visible=bool(notice))
     for part in (page.source, page.status, page.queue):
         part.render()
-    tabs, places = {}, {}
+    tabs = {}
     with gr.Tabs(elem_id="tabs"):
         for title, build in TABS.items():
             with gr.Tab(title) as page.tab:
-                places[title] = page.tab
                 tabs[title] = build(page)
     gr.HTML(html.footer(__version__, service.settings.profile), elem_id="footer")
-    _bind_tabs(page, tabs, places)
     wire_scores()
     events = Events(page, tabs)
     events.bind()
     return events
-
-
-def _bind_tabs(page: Page, tabs: Any, places: Any) -> None:
-    """Tabs whose handlers are elsewhere."""
-    shown, outbox = page.shown, page.files
-    for tab in tabs.values():
-        starts, stops, near = (named([tab], name) for name in ("start", "stop", "progress"))
-        if starts:
-            page.buttons.append(JobButtons(starts, stops[0], near[0]))
-    if tabs["Generate"].controls or tabs["Tasks"].controls:
-        asking.bind(page, tabs)
-    if tabs["Operator"].controls:
-        probing.bind(page, tabs)
-    if tabs["Overview"].controls:
-        picks.bind(page, tabs["Overview"].controls)
-        page.open_file = tabs["Overview"].parts.upload
-        Sharing(page.service, tabs["Overview"].parts, outbox).bind(page.demo, shown, QUIET)
-    if tabs["Block map"].controls:
-        Surveys(page.service, tabs["Block map"].controls).bind(page)
-    if tabs["Compare"].parts:
-        Compared(page.service, tabs["Compare"].parts, outbox).bind(places["Compare"], page.drawn, QUIET)
 
 
 def _launch_arguments(settings: Settings) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -102,6 +102,12 @@ class Outputs:
     components: Sequence[Component] = ()
     render: Callable[..., list[Any]] = field(default=lambda *_: [])
 
+    def __add__(self, other: Outputs) -> Outputs:
+        return Outputs(
+            [*self.components, *other.components],
+            lambda *shown: [*self.render(*shown), *other.render(*shown)],
+        )
+
 
 @dataclass(frozen=True)
 class Tab:
@@ -116,8 +122,6 @@ class Tab:
     figures: Outputs = field(default_factory=Outputs)
     words: Outputs = field(default_factory=Outputs)
     live: Outputs = field(default_factory=Outputs)
-    controls: Mapping[str, Any] = field(default_factory=dict)
-    parts: Any = None
 
 
 @dataclass(frozen=True)

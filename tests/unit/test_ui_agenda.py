@@ -22,9 +22,9 @@ from ghostlab.ui import events
 from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
 from ghostlab.ui.queue import Queue
-from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs.compare.handlers import Compared
+from ghostlab.ui.tabs.compare import view as compare
+from ghostlab.ui.tabs.compare.handlers import Compare
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 
@@ -123,9 +123,11 @@ def test_queued_runs_are_followed_in_turn_and_each_enters_compare(
     assert visitor.listed.count(">Open<") == 3
     assert "Sequences 10" in visitor.listed
     assert "Length" not in visitor.listed, "only what differs is said"
-    compared, stored = Compared(page.service, page.tabs[7].parts, Outbox()), []
+    stored: list[dict[str, str]] = []
+    with gr.Blocks():
+        tab = Compare(page.page, compare.build())
     for drawn in visitor.drawn:
-        stored = compared.add(stored, drawn)
+        stored = tab.add(stored, drawn)
     assert [run["id"] for run in stored] == jobs
 
 

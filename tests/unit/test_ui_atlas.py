@@ -1,4 +1,4 @@
-"""The Block map tab after the page: its job, what is drawn, what a click takes, what is saved."""
+"""The Atlas tab after the page: its job, what is drawn, what a click takes, what is saved."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.results.atlas import Atlas, atlas_config
 from ghostlab.settings import Settings
+from ghostlab.ui.page import Page
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar.controls import BY_HAND
-from ghostlab.ui.tabs.atlas import view as tab
-from ghostlab.ui.tabs.atlas.handlers import Surveys
-from ghostlab.ui.tabs.view import Page
+from ghostlab.ui.tabs.atlas import view
+from ghostlab.ui.tabs.atlas.handlers import AtlasTab
 from tests.helpers.atlases import make_atlas
 from tests.helpers.fakelab import FakeLab
 
@@ -38,10 +38,10 @@ def service(tmp_path: Path) -> Service:
 
 
 @pytest.fixture
-def surveys(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Surveys]:
+def tab(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[AtlasTab]:
     monkeypatch.setattr(gr, "Info", lambda *_, **__: None)
     with gr.Blocks() as demo:
-        yield Surveys(service, tab.build(Page(demo, service)).controls)
+        yield AtlasTab(Page(demo, service), view.build())
     demo.close()
 
 
@@ -51,7 +51,7 @@ def mapped(service: Service, lengths: str = "2-3") -> str:
     return job_id
 
 
-def test_a_survey_is_a_job_that_is_no_run(service: Service) -> None:
+def test_an_atlas_is_a_job_that_is_no_run(service: Service) -> None:
     job_id = mapped(service)
     found = service.atlas(job_id)
     assert found.lengths == [2, 3]
@@ -68,23 +68,26 @@ def test_a_survey_is_a_job_that_is_no_run(service: Service) -> None:
         requests.atlas(service, "ann", CONFIG, "some")
 
 
-def test_a_page_opens_on_the_example_or_on_the_map_of_its_address(surveys: Surveys) -> None:
-    lengths, source, *_ = surveys.open(SimpleNamespace(query_params={}))  # type: ignore[arg-type]
-    assert lengths == gr.skip()
-    assert source.startswith("**Example**, computed beforehand")
-    job_id = mapped(surveys.service)
-    lengths, *drawn = surveys.open(SimpleNamespace(query_params={"atlas": job_id}))  # type: ignore[arg-type]
-    assert lengths == "2-3"
-    assert all(value == gr.skip() for value in drawn), "drawn once the id of the map is there"
-    shown = dict(zip(tab.DRAWN, surveys.show(job_id, "Cosine"), strict=True))
-    assert shown["source"].startswith(
-        "**Your map**: tiny, 8 × 256 tokens of wikipedia, seed 2; 21 blocks of 2 to 3"
+def test_a_page_opens_on_the_example_or_on_the_atlas_of_its_address(tab: AtlasTab) -> None:
+    parts = tab.parts
+    opened = tab.open(SimpleNamespace(query_params={}))  # type: ignore[arg-type]
+    assert opened[parts.lengths] == gr.skip()
+    assert opened[parts.source].startswith("**Example**, computed in advance")
+    job_id = mapped(tab.service)
+    opened = tab.open(SimpleNamespace(query_params={"atlas": job_id}))  # type: ignore[arg-type]
+    assert opened == {parts.lengths: "2-3"}, "drawn once the id of the atlas is there"
+    shown = tab.show(job_id, "Cosine")
+    assert set(shown) == set(parts.drawn)
+    assert shown[parts.source].startswith(
+        "**Your atlas**: tiny, 8 × 256 tokens of wikipedia, seed 2; 21 blocks of 2 to 3"
     )
-    assert shown["words"].startswith("### Cosine")
-    assert shown["map"].data[0].hovertemplate.startswith("%{customdata}")
-    assert "<p>ghost_sink: " in shown["told"]
-    assert [label for _, label in shown["take"].choices] == ["5:7", "5:8"]
-    assert surveys.recolour(job_id, "Cosine")[0] == shown["words"]
+    assert shown[parts.words].startswith("### Cosine")
+    assert shown[parts.map].data[0].hovertemplate.startswith("%{customdata}")
+    assert "<p>ghost_sink: " in shown[parts.facts]
+    assert [label for _, label in shown[parts.take].choices] == ["5:7", "5:8"]
+    recoloured = tab.recolour(job_id, "Cosine")
+    assert set(recoloured) == set(parts.coloured)
+    assert recoloured[parts.words] == shown[parts.words]
 
 
 @pytest.mark.parametrize(
@@ -93,29 +96,31 @@ def test_a_page_opens_on_the_example_or_on_the_map_of_its_address(surveys: Surve
 )
 def test_a_text_is_named_without_what_is_private(text: str, shown: str) -> None:
     config = RunConfig(text=text)
-    assert f"tokens of {shown}, seed" in tab.source(replace(make_atlas(), config=config), False)
+    assert f"tokens of {shown}, seed" in view.source(replace(make_atlas(), config=config), False)
 
 
-def test_a_block_of_the_map_becomes_the_one_to_drop(surveys: Surveys) -> None:
-    job_id = mapped(surveys.service)
-    assert surveys.take("5:7", job_id) == [BY_HAND, "5:7"]
+def test_a_block_of_the_map_becomes_the_one_to_drop(tab: AtlasTab) -> None:
+    job_id = mapped(tab.service)
+    assert tab.take("5:7", job_id) == [BY_HAND, "5:7"]
     for label in ("5:6", "0:99", None):
-        with pytest.raises(gr.Error, match="not on the map"):
-            surveys.take(label, job_id)
+        with pytest.raises(ConfigError, match="not in the atlas"):
+            tab.take(label, job_id)
 
 
-def test_what_is_saved_is_what_the_command_writes(surveys: Surveys, tmp_path: Path) -> None:
-    job_id = mapped(surveys.service)
-    found = surveys.service.atlas(job_id)
-    assert Atlas.from_dict(json.loads(surveys.json(job_id))) == found
-    assert surveys.json(job_id) == found.save(tmp_path / "a.json").read_text()
-    frame: Any = pd.read_csv(io.StringIO(surveys.csv(job_id)))
+def test_what_is_saved_is_what_the_command_writes(tab: AtlasTab, tmp_path: Path) -> None:
+    job_id = mapped(tab.service)
+    found = tab.service.atlas(job_id)
+    assert Atlas.from_dict(json.loads(tab.json(job_id))) == found
+    assert tab.json(job_id) == found.save(tmp_path / "a.json").read_text()
+    frame: Any = pd.read_csv(io.StringIO(tab.csv(job_id)))
     assert frame["ghost"].tolist() == [block.ghost for block in found.blocks]
 
 
-def test_without_an_example_the_tab_says_what_to_press(tmp_path: Path) -> None:
-    assert Service(Settings(), FakeLab(), tmp_path).example_atlas is None
-    assert tab.render(None, True)[1] == "Press **Map the blocks**."
+def test_without_an_example_the_tab_says_what_to_press(tab: AtlasTab, tmp_path: Path) -> None:
+    assert Service(Settings(), FakeLab(), tmp_path / "none").example_atlas is None
+    update = view.drawn(tab.parts, None, True)
+    assert set(update) == set(tab.parts.drawn)
+    assert update[tab.parts.words] == "Press **Compute atlas**."
 
 
 def test_the_example_is_of_the_default_settings() -> None:

@@ -17,18 +17,16 @@ import pandas as pd
 import pytest
 
 from ghostlab.config import RunConfig
-from ghostlab.errors import GhostlabError
+from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.results.records import Metric
 from ghostlab.settings import Limits, Settings
+from ghostlab.ui.page import Page, Update
 from ghostlab.ui.service import uploads
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs.compare import runs
-from ghostlab.ui.tabs.compare import view as compare
-from ghostlab.ui.tabs.compare.entries import MOST, entries
-from ghostlab.ui.tabs.compare.handlers import Compared
+from ghostlab.ui.tabs.compare import view
+from ghostlab.ui.tabs.compare.handlers import MOST, Compare, entries
 from ghostlab.ui.tabs.overview import files as sharing
-from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.figures import said
 from tests.helpers.results import make_result
@@ -38,46 +36,57 @@ EXAMPLE = {"id": "", "name": "Example", "query": ""}
 
 
 @pytest.fixture
-def tab(tmp_path: Path) -> Compared:
+def tab(tmp_path: Path) -> Compare:
     limits = Limits(kept_results=2)
     service = Service(Settings(limits=limits), FakeLab(), make_result().save(tmp_path / "example"))
     with gr.Blocks() as demo:
-        parts = compare.build(Page(demo, service)).parts
-    return Compared(service, parts, Outbox())
+        return Compare(Page(demo, service), view.build())
 
 
-def given(tab: Compared, **changes: Any) -> str:
+def shown(tab: Compare, stored: Any) -> Update:
+    return tab.show(stored, None, None)
+
+
+def chosen(tab: Compare, update: Update) -> tuple[Any, Any]:
+    """The two rows that are compared after an update."""
+    values = (update[tab.parts.first], update[tab.parts.second])
+    first, second = (value.value if isinstance(value, gr.Dropdown) else value for value in values)
+    return first, second
+
+
+def given(tab: Compare, **changes: Any) -> str:
     return tab.service.jobs.put("file", replace(make_result(seed=1), **changes))
 
 
-def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compared) -> None:
+def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compare) -> None:
     job_id = given(tab)
     stored = tab.add([EXAMPLE], job_id)
     assert tab.add(stored, job_id) == stored
     assert [run["name"] for run in stored] == ["Example", "Run 1"]
     assert tab.add(stored, "") == stored, "the example is there already"
-    table, gone, first, second, chosen, verdict, *_ = tab.show(stored, None, None)
-    assert list(table.data["No."]) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert table.data["Perplexity"].dtype.kind == "f"
-    assert not gone.visible
-    assert (first.value, second.value) == ("Example: ghost", "Example: affine")
-    assert chosen.value == "Run 1"
-    assert verdict.startswith("ghost needs")
-    assert "not measured on the same windows" in tab.compare(stored, first.value, "Run 1: ghost")[0]
+    parts, page = tab.parts, shown(tab, stored)
+    assert list(page[parts.table].data["No."]) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert page[parts.table].data["Perplexity"].dtype.kind == "f"
+    assert not page[parts.gone].visible
+    assert chosen(tab, page) == ("Example: ghost", "Example: affine")
+    assert page[parts.chosen].value == "Run 1"
+    assert page[parts.verdict].startswith("ghost needs")
+    other = tab.compare(stored, "Example: ghost", "Run 1: ghost")
+    assert "not measured on the same windows" in other[parts.verdict]
 
 
-def test_figures_stand_with_their_interval_and_the_model_where_there_are_several(tab: Compared) -> None:
-    shown = tab.show([EXAMPLE], None, None)[0]
-    assert list(shown.data.columns)[-1] == "Added", "one model goes without saying"
+def test_figures_stand_with_their_interval_and_the_model_where_there_are_several(tab: Compare) -> None:
+    frame = shown(tab, [EXAMPLE])[tab.parts.table]
+    assert list(frame.data.columns)[-1] == "Added", "one model goes without saying"
     run = make_result().runs[0].perplexity
-    assert f">{run.value:.1f} ({run.low:.1f} to {run.high:.1f})<" in shown.to_html()
+    assert f">{run.value:.1f} ({run.low:.1f} to {run.high:.1f})<" in frame.to_html()
     model = replace(make_result().model, name="another")
-    table = tab.show(tab.add([EXAMPLE], given(tab, model=model)), None, None)[0]
+    table = shown(tab, tab.add([EXAMPLE], given(tab, model=model)))[tab.parts.table]
     assert list(table.data["Model"])[-1] == "another"
-    assert len(table.data.columns) == len(runs.WIDTHS)
+    assert len(table.data.columns) == len(view._WIDTHS)
 
 
-def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab: Compared) -> None:
+def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab: Compare) -> None:
     """Recoveries, even where none helps; what is not finite is left out."""
     pruned = make_result().baseline.pruned.bits_per_byte.value
     ghost, affine = make_result().runs
@@ -87,62 +96,68 @@ def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab:
     lost = replace(ghost, label="lost", bits_per_byte=Metric(float("nan"), 0.0, 0.0))
     job_id = given(tab, runs=[lost, *worse])
     stored = [{"id": job_id, "name": "Run", "query": ""}]
-    _, _, first, second, *_ = tab.show(stored, None, None)
-    assert (first.value, second.value) == ("Run: affine", "Run: ghost")
+    assert chosen(tab, shown(tab, stored)) == ("Run: affine", "Run: ghost")
     words = said("perplexity", tab.service.result(job_id))
     assert "affine" in words
     assert "next comes ghost" in words
 
 
-def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compared) -> None:
+def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compare) -> None:
     pair = ("Example: ghost", "Example: affine")
     clicked = SimpleNamespace(row_value=[1, "Example"])
-    assert tab.take([EXAMPLE], *pair, clicked) == ("Example: affine", "Example: pruned")  # type: ignore[arg-type]
+    taken = tab.take([EXAMPLE], *pair, clicked)  # type: ignore[arg-type]
+    assert chosen(tab, taken) == ("Example: affine", "Example: pruned")
+    assert set(taken) == {tab.parts.first, tab.parts.second, *tab.parts.comparison}
     for row in ([3], [9], ["x"], [], None):
-        assert tab.take([EXAMPLE], *pair, SimpleNamespace(row_value=row)) == pair  # type: ignore[arg-type]
-    verdict, table, *places = tab.compare([EXAMPLE], *pair)
+        same = tab.take([EXAMPLE], *pair, SimpleNamespace(row_value=row))  # type: ignore[arg-type]
+        assert same == {tab.parts.first: gr.skip()}
+    update = tab.compare([EXAMPLE], *pair)
+    verdict, table = update[tab.parts.verdict], update[tab.parts.pair]
     assert verdict.startswith(("ghost needs", "affine needs")), "one run: no need to name it"
     assert list(table.data.columns[:3]) == ["Figure", "ghost", "affine"]
-    assert len(places) == len(tab.parts.places)
+    assert set(update) == set(tab.parts.comparison), "every panel"
+    assert None not in update.values()
     shown = table.to_html()
     assert re.search(
         r"Gap closed</td>(\s*<td[^>]*>\d\d %</td>){2}\s*<td[^>]*>[\d.]+ points \([\d.]+ to [\d.]+\)<", shown
     )
     for second in (None, "Example: ghost"):
-        assert tab.compare([EXAMPLE], "Example: ghost", second)[0] == "Choose two different rows."
-    assert "no run to compare" in tab.compare([], None, None)[0]
+        nothing = tab.compare([EXAMPLE], "Example: ghost", second)
+        assert nothing.pop(tab.parts.verdict) == "Choose two different rows."
+        assert set(nothing.values()) == {None}
+    assert "no run to compare" in tab.compare([], None, None)[tab.parts.verdict]
 
 
-def test_runs_are_renamed_and_removed_under_names_that_stay_apart(tab: Compared) -> None:
+def test_runs_are_renamed_and_removed_under_names_that_stay_apart(tab: Compare) -> None:
     stored = tab.add([EXAMPLE], given(tab))
     renamed, field = tab.rename(stored, "Run 1", "  longer   text ")
     assert (renamed[1]["name"], field) == ("longer text", "")
     assert "longer text: ghost" in tab.rows(renamed)
     for name, new, problem in (
-        ("Run 1", "Example", "a run named 'Example' already"),
+        ("Run 1", "Example", "already a run named 'Example'"),
         ("Run 1", "  ", "new name is empty"),
         (None, "x", "No run is chosen"),
     ):
-        with pytest.raises(gr.Error, match=problem):
+        with pytest.raises(ConfigError, match=problem):
             tab.rename(stored, name, new)
     assert tab.remove(stored, "Example") == stored[1:]
 
 
-def test_a_name_is_no_markup_and_the_last_run_stays(tab: Compared) -> None:
+def test_a_name_is_no_markup_and_the_last_run_stays(tab: Compare) -> None:
     renamed, _ = tab.rename([EXAMPLE], "Example", "a <b>*x*</b> " * 9)
     name = renamed[0]["name"]
     assert len(name) <= 24
     assert not set("<>*") & set(name)
-    with pytest.raises(gr.Error, match="last run"):
+    with pytest.raises(ConfigError, match="only run"):
         tab.remove(renamed, name)
 
 
-def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compared) -> None:
+def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare) -> None:
     config = replace(RunConfig(), drop="3:5")
     stored = tab.add([EXAMPLE], given(tab, config=config))
     for _ in range(2):
         given(tab)
-    words = tab.show(stored, None, None)[1]
+    words = shown(tab, stored)[tab.parts.gone]
     assert words.visible
     assert "made room for newer ones" in words.value
     assert "?model=embedded&text=wikipedia&drop=3%3A5&recover=ghost" in words.value
@@ -153,7 +168,7 @@ def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare
         "Example: original",
     ]
     stored[1]["id"], stored[1]["query"] = "never", "sequences=<script>"
-    assert tab.show(stored, None, None)[1].value == "**Run 1**: That result is no longer on this server."
+    assert shown(tab, stored)[tab.parts.gone].value == "**Run 1**: That result is no longer on this server."
 
 
 @pytest.mark.parametrize("stored", [None, "x", [1], [{"id": 3, "name": "", "query": ""}], [{"id": "a"}], {}])
@@ -164,13 +179,13 @@ def test_what_a_browser_sends_instead_of_a_list_is_left_out(stored: Any) -> None
     assert entries(many)[-1].name == "n" * 24
 
 
-def test_export_holds_every_row_and_its_configuration(tab: Compared) -> None:
+def test_export_holds_every_row_and_its_configuration(tab: Compare) -> None:
     frame = pd.read_csv(tab.export("csv", [EXAMPLE]))
     assert frame["perplexity"][1] == pytest.approx(make_result().runs[0].perplexity.value)
     items = json.loads(Path(tab.export("json", [EXAMPLE])).read_text(encoding="utf-8"))
     assert [item["recovery"] for item in items] == ["pruned", "ghost", "affine", "original"]
     assert RunConfig.from_dict(items[0]["config"]) == make_result().config
-    with pytest.raises(gr.Error, match="no run to export"):
+    with pytest.raises(ResultError, match="no run to export"):
         tab.export("csv", [])
 
 
@@ -216,7 +231,7 @@ def test_a_foreign_or_damaged_file_is_refused_in_one_sentence(data: bytes, probl
         uploads.read(data, 2_000_000)
 
 
-def test_a_configuration_and_a_result_are_told_apart_and_read_back(tab: Compared) -> None:
+def test_a_configuration_and_a_result_are_told_apart_and_read_back(tab: Compare) -> None:
     config = RunConfig(drop="3:5", sequences=9)
     assert uploads.read(json.dumps(config.to_dict()).encode(), 10_000) == config
     found, job_id = tab.service.open_file(_file(lambda _: None))
@@ -255,10 +270,11 @@ def test_links_are_those_of_the_visitors_browser(
     assert sharing.address(SimpleNamespace(headers=headers, url=url)) == expected  # type: ignore[arg-type]
 
 
-def test_what_differs_is_a_short_table_and_both_texts_stand_side_by_side(tab: Compared) -> None:
+def test_what_differs_is_a_short_table_and_both_texts_stand_side_by_side(tab: Compare) -> None:
     config = replace(make_result().config, sequences=9, prompt="<b>" + "long " * 99)
     stored = tab.add([EXAMPLE], given(tab, config=config))
-    settings, words, texts = tab.compare(stored, "Example: ghost", "Run 1: affine")[2:5]
+    parts, update = tab.parts, tab.compare(stored, "Example: ghost", "Run 1: affine")
+    settings, words, texts = (update[part] for part in (parts.settings, parts.texts_words, parts.texts))
     assert settings.count("<tr>") == 3, "head, sequences, prompt"
     assert "<td>9</td>" in settings
     assert "&lt;b&gt;" in settings
@@ -266,5 +282,5 @@ def test_what_differs_is_a_short_table_and_both_texts_stand_side_by_side(tab: Co
     assert "Example: ghost" in words
     assert "Run 1: affine" in words
     assert texts.count("<article") == 2
-    alike = tab.compare(stored, "Example: ghost", "Example: affine")[2]
+    alike = tab.compare(stored, "Example: ghost", "Example: affine")[parts.settings]
     assert "with the same settings" in alike

@@ -18,7 +18,7 @@ from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
 from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
-from ghostlab.ui import address, picks
+from ghostlab.ui import address
 from ghostlab.ui import events as events_module
 from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
@@ -26,8 +26,8 @@ from ghostlab.ui.page import user_errors
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.picker import BY_HAND
-from ghostlab.ui.tabs.overview import scores
-from ghostlab.ui.tabs.overview.share import without_operators
+from ghostlab.ui.tabs.overview import view as overview
+from ghostlab.ui.tabs.overview.files import without_operators
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection
 
@@ -257,21 +257,21 @@ def test_a_candidate_of_the_scores_becomes_the_blocks_to_drop(monkeypatch: pytes
     told: list[str] = []
     monkeypatch.setattr(gr, "Info", lambda text, **_: told.append(text))
     result = with_selection(make_result())
-    assert picks.pick(result, "3:8", None) == [BY_HAND, "3:8"]
+    assert overview.pick(result, "3:8", None) == [BY_HAND, "3:8"]
     assert told == ["Blocks to drop: 3:8. Press Run to measure them."]
     for label in ("40:45", None):
         with pytest.raises(ConfigError, match="not among those shown"):
-            picks.pick(result, label, None)
+            overview.pick(result, label, None)
 
 
 def test_a_single_layer_is_taken_into_the_cut_and_out_of_it() -> None:
     labels = [f"{layer}:{layer + 1}" for layer in range(6)]
     info = SelectionInfo("shortgpt", "influence", labels, [1.0] * 6, "2:4")
-    assert scores.taken(info, "5:6", None) == "2:4,5:6"
-    assert scores.taken(info, "4:5", "2:4,5:6") == "2:6"
-    assert scores.taken(info, "2:3", None) == "3:4"
-    assert scores.taken(info, "5:6", "half-typed") == "2:4,5:6"
-    assert scores.taken(info, "5:6", "5:6") == "5:6", "an empty cut cannot run"
+    assert overview.blocks_after(info, "5:6", None) == "2:4,5:6"
+    assert overview.blocks_after(info, "4:5", "2:4,5:6") == "2:6"
+    assert overview.blocks_after(info, "2:3", None) == "3:4"
+    assert overview.blocks_after(info, "5:6", "half-typed") == "2:4,5:6"
+    assert overview.blocks_after(info, "5:6", "5:6") == "5:6", "an empty cut cannot run"
 
 
 def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) -> None:

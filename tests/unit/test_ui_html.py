@@ -16,7 +16,7 @@ from ghostlab.plots.html import TEMPLATES, macro
 from ghostlab.results.run import RunResult
 from ghostlab.ui import html, theme
 from ghostlab.ui.tabs.generate import columns_of, lead_of
-from ghostlab.ui.tabs.overview import share
+from ghostlab.ui.tabs.overview import files
 from ghostlab.ui.tabs.overview import view as overview
 from tests.helpers.results import MULTIPLIES, make_result
 
@@ -109,7 +109,7 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
 def test_the_overview_says_which_recoveries_can_be_ordinary_checkpoints() -> None:
     result = make_result(("ghost", "mean_shift", "affine"))
     named = replace(result.runs[1], label="mean_shift, rank 4")
-    lines = share.as_stock(replace(result, runs=[result.runs[0], named, result.runs[2]])).splitlines()
+    lines = files.as_stock(replace(result, runs=[result.runs[0], named, result.runs[2]])).splitlines()
     assert lines[-2:] == [
         f"- **ghost**, **affine**: no. {MULTIPLIES}",
         "- **mean_shift, rank 4**: yes, `ghostlab export --result result/ --method 'mean_shift, rank 4' "

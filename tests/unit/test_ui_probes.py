@@ -8,6 +8,7 @@ from pathlib import Path
 
 import gradio as gr
 import pytest
+from ghostlab.ui.tabs.ranks import at_once, swept_ranks
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
@@ -18,14 +19,14 @@ from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
+from ghostlab.ui.page import Page
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs import spectrum as ranks
 from ghostlab.ui.tabs.operator import switches
 from ghostlab.ui.tabs.operator import view as operator
-from ghostlab.ui.tabs.operator.probing import at_once, swept_parts, swept_ranks
-from ghostlab.ui.tabs.view import Page
+from ghostlab.ui.tabs.operator.switches import swept_parts
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import CHANNELS, make_probe, make_result
 
@@ -157,7 +158,8 @@ def test_tabs_without_a_map_say_so(service: Service) -> None:
     bare = replace(make_result(), runs=[replace(make_result().runs[0], operators=[])])
     with gr.Blocks() as demo:
         page = Page(demo, service)
-        tried, taken = switches.build(), ranks.build(page)
+        page.controls["rank"] = gr.Number(label="Rank")
+        tried, taken = switches.build(page, gr.Radio(label="Recovery")), ranks.build(page)
     assert "has a map to alter" in tried.words.render(bare)[0]
     assert "has a map to take a rank of" in taken.words.render(bare)[0]
     assert taken.figures.render(bare)[-1] == taken.words.render(bare)[0]

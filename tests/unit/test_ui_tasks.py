@@ -16,10 +16,10 @@ from ghostlab.plots.figures import tasks as figures
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import Accuracy
 from ghostlab.settings import PUBLIC_LIMITS, Limits, Settings
+from ghostlab.ui.page import Page
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import tasks as tab
-from ghostlab.ui.tabs.view import Page
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.figures import drawn, said
 from tests.helpers.results import make_result
@@ -117,8 +117,9 @@ def test_the_papers_splits_are_asked_of_the_hub_where_the_host_allows_it(tmp_pat
         requests.tasks(closed, "ann", "", ["race"], 5, True)
     for host, allowed in ((service, True), (closed, False)):
         with gr.Blocks() as demo:
-            built = tab.build(Page(demo, host))
-        assert built.controls["hub"].visible is allowed
+            tab.build(Page(demo, host))
+        (hub,) = (block for block in demo.blocks.values() if block.elem_id == "tasks-hub")
+        assert hub.visible is allowed
 
 
 def test_answers_stay_with_the_result(asked: RunResult, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str
     tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
     assert tabs == [
         "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Tasks",
-        "Compare", "Block map",
+        "Compare", "Atlas",
     ]  # fmt: skip
 
 

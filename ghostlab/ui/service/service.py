@@ -92,7 +92,7 @@ class Service:
         """
         found = self.find(shown, Atlas)
         if found is None:
-            raise ResultError(self.gone(shown, "block map"), "Press Map the blocks again.")
+            raise ResultError(self.gone(shown, "atlas"), "Press Compute atlas again.")
         return found
 
     def find(self, job_id: str, kind: type[Kind]) -> Kind | None:

@@ -114,6 +114,12 @@ def _props(shown: Outline | None, note: str) -> dict[str, Any]:
     return {"outline": shown.to_dict() if shown else None, "note": note}
 
 
+def choose(blocks: str) -> list[str]:
+    """Values of the sidebar's choice and blocks to drop that name these blocks; tells the visitor."""
+    gr.Info(f"Blocks to drop: {blocks}. Press Run to measure them.", title="Chosen", duration=5)
+    return [BY_HAND, blocks]
+
+
 def scores(info: SelectionInfo | None) -> dict[str, Any] | None:
     """Bars for the blocks: each candidate's score at the block where it starts.
 

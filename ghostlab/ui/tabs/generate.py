@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as markup
+from functools import partial
 from typing import Any, get_args
 
 import gradio as gr
@@ -12,11 +13,9 @@ from ghostlab.jobs.record import JobView
 from ghostlab.plots import style, tokens
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, html
-from ghostlab.ui.page import job_progress
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
+from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
+from ghostlab.ui.service import requests
 
-ASKED = ("prompt", "prompt_format", "new_tokens", "temperature", "top_p")
-"""Settings of the tab, by field of :class:`RunConfig`."""
 _HOW = (
     "All of them share the same weights; they differ only where layers were dropped. Then the original "
     "reads what each one wrote: point at a token, tap it, or go there with Tab and the arrow keys, for its "
@@ -24,7 +23,7 @@ _HOW = (
 )
 
 
-def build(_: Page) -> Tab:
+def build(page: Page) -> Tab:
     """Prompt and settings of its own, Generate and Stop, and one column per variant."""
     with gr.Row(equal_height=False):
         prompt = gr.Textbox(
@@ -66,10 +65,10 @@ def build(_: Page) -> Tab:
         return [*asked, config.top_p]
 
     settings = [prompt, form, new_tokens, temperature, top_p]
-    controls = {"start": start, "stop": stop, "progress": going, "columns": columns, "lead": lead}
+    page.buttons.append(JobButtons([start], stop, going))
+    page.on_start(start.click, partial(requests.generate, page.service), [page.shown, *settings])
     live = Outputs([lead, columns], lambda result, view: [lead_of(result), columns_of(result, view)])
-    own = {**controls, **dict(zip(ASKED, settings, strict=True))}
-    return Tab(words=Outputs(settings, words), live=live, controls=own)
+    return Tab(words=Outputs(settings, words), live=live)
 
 
 def lead_of(result: RunResult) -> str:

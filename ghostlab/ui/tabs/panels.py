@@ -15,8 +15,7 @@ from ghostlab.plots.formats import unbroken
 from ghostlab.plots.rows import Rows, rows
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
-from ghostlab.ui.page import on
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
+from ghostlab.ui.page import Outputs, Page, Tab, on
 
 ALL_BLOCKS = "all together"
 

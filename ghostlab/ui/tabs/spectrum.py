@@ -13,13 +13,14 @@ from ghostlab.plots.figures.probes import rank_expected
 from ghostlab.plots.figures.spectrum import rank_at
 from ghostlab.plots.formats import unbroken
 from ghostlab.plots.rows import Row, rows
-from ghostlab.results.probe import FACTORS, Factor
+from ghostlab.results.probe import FACTORS, Alteration, Factor
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
-from ghostlab.ui.page import job_progress, on
+from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress, on
+from ghostlab.ui.service import requests
+from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.operator.switches import best
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 _RANKS = FIGURES["ranks"]
 _INTRO = (
@@ -30,6 +31,9 @@ _INTRO = (
 )
 LOW = 8
 """The slider begins at this part of the width where no rank is suggested."""
+LOWEST = 8
+UPPER = (5, 6, 7)
+"""Eighths of the width that are swept above its half."""
 _NONE = "No recovery of this run has a map to take a rank of."
 
 
@@ -73,15 +77,53 @@ def build(page: Page) -> Tab:
     on(changes, tell, at, told, trigger_mode="always_last")
     on(page.shown.change, follow, at, [rank, told])
     on(recovery.input, redraw, [page.shown, recovery], [words, *plots])
-    controls = {"start": start, "start_sweep": many, "stop": stop, "progress": going, "use": use}
+
+    def queue(owner: str, shown: str, label: str | None, how: Factor, kept: float) -> str:
+        asked = [Alteration(rank=int(kept), factor=how)]
+        return requests.probe(page.service, owner, shown, label, asked)
+
+    def queue_many(owner: str, shown: str, label: str | None) -> str:
+        width = page.service.result(shown).model.hidden_size
+        return requests.probe(page.service, owner, shown, label, swept_ranks(width))
+
+    def release(owner: str, shown: str, job: str, *values: Any) -> str:
+        return queue(owner, shown, *values) if at_once(page.service, shown, job) else ""
+
+    def use_rank(shown: str, kept: float) -> int | None:
+        width = page.service.result(shown).model.hidden_size
+        chosen = None if kept >= width else int(kept)
+        gr.Info(f"Rank of every operator: {chosen or 'full'}. Press Run.", title="Chosen", duration=5)
+        return chosen
+
+    on(use.click, use_rank, [page.shown, rank], page.controls["rank"])
+    page.buttons.append(JobButtons([start, many], stop, going))
+    page.on_start(start.click, queue, at)
+    page.on_start(many.click, queue_many, [page.shown, recovery])
+    page.on_start(rank.release, release, [page.shown, page.job, recovery, factor, rank])
     return Tab(
-        Outputs(
-            [*drawn.components, recovery, factor, rank, told],
-            lambda result: [*drawn.render(result), *_initial(result)],
-        ),
+        drawn + Outputs([recovery, factor, rank, told], _initial),
         Outputs([words, *plots], lambda result: _rank_plots(_recovery(result, None))),
-        controls={**controls, "recovery": recovery, "factor": factor, "rank": rank},
     )
+
+
+def swept_ranks(width: int) -> list[Alteration]:
+    """Ranks 8, 16, 32, ... up to half of ``width``, then 5, 6 and 7 eighths of it, in both factorisations.
+
+    Without the upper ones, a map that needs most of its directions would have no rank within its noise.
+    """
+    doubled = [LOWEST << step for step in range(width.bit_length()) if LOWEST << step <= width // 2]
+    upper = [width * eighths // 8 for eighths in UPPER]
+    ranks = [rank for rank in dict.fromkeys([*doubled, *upper]) if rank]
+    return [Alteration(rank=rank, factor=factor) for factor in FACTORS for rank in ranks]
+
+
+def at_once(service: Service, shown: str, job: str) -> bool:
+    """Whether a rank of a shown result can be measured in seconds, and the page's job is not going on.
+
+    A result without operators (the example) would have to be run again first.
+    """
+    result, going = service.find(shown, RunResult), service.jobs.view(job)
+    return result is not None and bool(result.operators) and (going is None or going.finished)
 
 
 def _recovery(result: RunResult, label: str | None) -> Row | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -14,19 +15,16 @@ from ghostlab.plots.figures import tasks as figures
 from ghostlab.plots.rows import rows
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain
-from ghostlab.ui.page import job_progress
-from ghostlab.ui.service.requests import TASKS
+from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
+from ghostlab.ui.service import requests
 from ghostlab.ui.tabs import panels
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 FIRST = ["arc_easy", "piqa", "hellaswag"]
 LIMIT = 50
-ASKED = ("names", "limit", "hub")
-"""Controls that say what to ask, in the order of the handler's arguments."""
 _INTRO = (
-    "Lets every model of the run that is shown answer questions of lm-evaluation-harness, with no examples "
-    "in the prompt. Contexts are read once for all choices and models. Fifty questions tell differences of "
-    "some ten points and more; the paired test says which ones are real."
+    "Every model of the shown run answers questions from lm-evaluation-harness, zero-shot. Contexts are read "
+    "once for all choices and models. Fifty questions can resolve differences of about ten points or more; "
+    "the paired test says which ones are significant."
 )
 _LEGEND = f"### Accuracy by task\n{figures.LEGEND}"
 
@@ -39,7 +37,7 @@ def build(page: Page) -> Tab:
         gr.Markdown(f"lm-evaluation-harness is not installed on this host: `{INSTALL}`.")
     with gr.Row(equal_height=True, elem_classes="gl-form"):
         names = gr.Dropdown(
-            TASKS, value=FIRST, multiselect=True, label="Tasks", info="Suites of the papers, or tasks.",
+            requests.TASKS, value=FIRST, multiselect=True, label="Tasks", info="Suites of the papers, or tasks.",
             scale=3, min_width=260, elem_id="tasks-names",
         )  # fmt: skip
         limit = gr.Number(
@@ -61,9 +59,9 @@ def build(page: Page) -> Tab:
         interactive=False, show_label=False, label="Accuracy by task", elem_id="tasks-table", visible=False
     )
     about = gr.Markdown(elem_id="tasks-about")
-    shown = Outputs([words, bars, legend, table, about], render)
-    controls = {"names": names, "limit": limit, "hub": hub, "start": start, "stop": stop}
-    return Tab(Outputs(), shown, controls={**controls, "progress": going})
+    page.buttons.append(JobButtons([start], stop, going))
+    page.on_start(start.click, partial(requests.tasks, page.service), [page.shown, names, limit, hub])
+    return Tab(words=Outputs([words, bars, legend, table, about], render))
 
 
 def render(result: RunResult) -> list[Any]:

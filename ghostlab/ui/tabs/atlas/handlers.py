@@ -1,8 +1,7 @@
-"""What the Block map tab does with an atlas: show it, take a block of it, save it. Its job is the app's."""
+"""What the Atlas tab does: compute an atlas, show it, drop a block of it, save it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -10,79 +9,82 @@ import gradio as gr
 
 from ghostlab.errors import ConfigError
 from ghostlab.plots.figures.atlas import label as name_of
-from ghostlab.ui import picks
-from ghostlab.ui.page import QUIET, Page, on, user_errors
+from ghostlab.ui.page import JobButtons, Page, Tab, Update, on
 from ghostlab.ui.service import requests
-from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.controls import read
-from ghostlab.ui.tabs.atlas import view as tab
+from ghostlab.ui.sidebar.picker import choose
+from ghostlab.ui.tabs.atlas import view
 
 
-class Surveys:
-    """Handlers of the Block map tab; they hold no state of any user."""
+def build(page: Page) -> Tab:
+    """The tab, laid out and wired."""
+    AtlasTab(page, view.build()).bind()
+    return Tab()
 
-    def __init__(self, service: Service, controls: Mapping[str, Any]) -> None:
-        self.service = service
-        self.controls = controls
-        self.drawn = [controls[name] for name in tab.DRAWN]
 
-    def open(self, request: gr.Request) -> list[Any]:
-        """The lengths and the example, or those of the map that the page's address names."""
-        view = self.service.jobs.view(request.query_params.get("atlas", ""))
-        lengths = dict(parse_qsl(view.about)).get("lengths", tab.LENGTHS) if view else gr.skip()
-        if view is not None and view.result is not None:
-            return [lengths, *(gr.skip() for _ in self.drawn)]  # drawn once its id is there
-        return [lengths, *tab.render(self.service.example_atlas, True)]
+class AtlasTab:
+    """Handlers of the tab; they hold no state of any user."""
 
-    def bind(self, page: Page) -> None:
+    def __init__(self, page: Page, parts: view.Parts) -> None:
+        self.page = page
+        self.service = page.service
+        self.parts = parts
+
+    def bind(self) -> None:
         """Wire the tab; blocks that are taken go into the sidebar."""
-        own, quiet = self.controls, QUIET
-        shown, colour = own["shown"], own["colour"]
-        page.found["atlas"] = shown
+        page, parts = self.page, self.parts
+        page.found["atlas"] = parts.shown
+        page.buttons.append(JobButtons([parts.start], parts.stop, parts.progress))
+        page.on_start(parts.start.click, self.queue, [parts.lengths, *page.controls.values()])
+        on(page.demo.load, self.open, None, [parts.lengths, *parts.drawn])
+        at = [parts.shown, parts.colour]
+        on(parts.shown.change, self.show, at, parts.drawn)
+        on(parts.colour.input, self.recolour, at, parts.coloured, trigger_mode="always_last")
+        drop = [page.controls["chooser"], page.controls["drop"]]
+        on(parts.facts.select, self.take_clicked, parts.shown, drop)
+        on(parts.take.input, self.take, [parts.take, parts.shown], drop)
+        for button, make, name in (
+            (parts.json, self.json, "atlas.json"),
+            (parts.csv, self.csv, "atlas.csv"),
+        ):
+            made = on(button.click, make, parts.shown, parts.file)
+            made.success(None, parts.file, None, js=f"(text) => ghostlab.saveText(text, '{name}')")
 
-        def survey(owner: str, lengths: str, *values: Any) -> str:
-            config = read(dict(zip(page.controls, values, strict=True)))
-            return requests.atlas(self.service, owner, config, lengths)
+    def queue(self, owner: str, lengths: str, *values: Any) -> str:
+        """Queue an atlas of the sidebar's model and text."""
+        config = read(dict(zip(self.page.controls, values, strict=True)))
+        return requests.atlas(self.service, owner, config, lengths)
 
-        page.on_start(own["start"].click, survey, [own["lengths"], *page.controls.values()])
-        on(page.demo.load, self.open, None, [own["lengths"], *self.drawn])
-        touched = [page.controls["chooser"], page.controls["drop"]]
-        shown.change(self.show, [shown, colour], self.drawn, **quiet)
-        coloured = [own[name] for name in tab.COLOURED]
-        colour.input(self.recolour, [shown, colour], coloured, trigger_mode="always_last", **quiet)
-        own["told"].select(self.clicked, shown, touched, **quiet)
-        own["take"].input(self.take, [own["take"], shown], touched, **quiet)
-        for kind in ("json", "csv"):
-            made = own[kind].click(getattr(self, kind), shown, own["file"], **quiet)
-            made.success(None, own["file"], None, js=f"(text) => ghostlab.saveText(text, 'atlas.{kind}')")
+    def open(self, request: gr.Request) -> Update:
+        """The lengths and the example, or those of the atlas that the page's address names."""
+        job = self.service.jobs.view(request.query_params.get("atlas", ""))
+        lengths = dict(parse_qsl(job.about)).get("lengths", view.LENGTHS) if job else gr.skip()
+        if job is not None and job.result is not None:
+            return {self.parts.lengths: lengths}  # drawn once its id is there
+        return {self.parts.lengths: lengths, **view.drawn(self.parts, self.service.example_atlas, True)}
 
-    def show(self, shown: str, colour: str) -> list[Any]:
+    def show(self, shown: str, colour: str) -> Update:
         """Everything on an atlas."""
-        with user_errors():
-            return tab.render(self.service.atlas(shown), not shown, colour)
+        return view.drawn(self.parts, self.service.atlas(shown), not shown, colour)
 
-    def recolour(self, shown: str, colour: str) -> list[Any]:
+    def recolour(self, shown: str, colour: str) -> Update:
         """The map of an atlas in the colours of another figure."""
-        with user_errors():
-            return tab.coloured(self.service.atlas(shown), colour)
+        return view.coloured(self.parts, self.service.atlas(shown), colour)
 
-    def clicked(self, point: gr.SelectData, shown: str) -> list[str]:
+    def take_clicked(self, point: gr.SelectData, shown: str) -> list[str]:
         """Name the block of a clicked cell in the sidebar."""
         return self.take(str(point.value), shown)
 
     def take(self, label: str | None, shown: str) -> list[str]:
         """Name a block of an atlas in the sidebar."""
-        with user_errors():
-            if label is None or label not in map(name_of, self.service.atlas(shown).blocks):
-                raise ConfigError("That block is not on the map.", "Choose one that is.")
-            return picks.named(label)
+        if label is None or label not in map(name_of, self.service.atlas(shown).blocks):
+            raise ConfigError("That block is not in the atlas.", "Choose one that is.")
+        return choose(label)
 
     def json(self, shown: str) -> str:
         """The text of the file that ``ghostlab atlas --out`` writes."""
-        with user_errors():
-            return self.service.atlas(shown).to_json()
+        return self.service.atlas(shown).to_json()
 
     def csv(self, shown: str) -> str:
         """One line per block, numbers at full precision."""
-        with user_errors():
-            return str(self.service.atlas(shown).to_frame().to_csv(index=False))
+        return str(self.service.atlas(shown).to_frame().to_csv(index=False))

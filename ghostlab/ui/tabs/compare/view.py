@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from textwrap import shorten
@@ -16,21 +16,37 @@ from pandas.io.formats.style import Styler
 
 from ghostlab.config import differing
 from ghostlab.plots import formats as fmt
-from ghostlab.plots.catalog import FIGURES, comparison
+from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.catalog import comparison as panels_of
 from ghostlab.plots.figures import pairs
 from ghostlab.results.compare import Difference, Kind, Side, differences
+from ghostlab.results.records import Metric
 from ghostlab.ui import explain, html
-from ghostlab.ui.tabs.compare.runs import WIDTHS
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
+from ghostlab.ui.page import Update
 
 _LEGEND = (
-    "### All runs\nEvery run that you finished, opened by its link or loaded from a file: plain dropping and "
-    "each recovery as a row. Held-out figures: *perplexity* with its 95 % interval; *gap*, the share of the "
-    "lost log-likelihood that is regained; *KL* and *top-1* agreement against the original; *expl.*, the "
-    "share of the gap in the state that is explained on ordinary tokens; *added*, the operator's parameters. "
-    "The menu \N{VERTICAL ELLIPSIS} of a column sorts; click a row to compare it: it takes the place of the "
-    "one chosen earlier."
+    "### All runs\nEvery run that you finished, opened by its link or loaded from a file, with one row for "
+    "plain dropping and one for each recovery. Held-out figures: *perplexity* with its 95 % interval; *gap*, "
+    "the share of the lost log-likelihood that is regained; *KL* and *top-1* agreement against the original; "
+    "*expl.*, the share of the gap in the state that is explained on ordinary tokens; *added*, the "
+    "operator's parameters. The menu ⋮ of a column sorts. Click a row to compare it; it replaces the one "
+    "chosen earlier."
 )
+_COLUMNS = {
+    "no": "No.",
+    "run": "Run",
+    "cut": "Cut",
+    "recovery": "Recovery",
+    "perplexity": "Perplexity",
+    "gap_closed": "Gap",
+    "kl": "KL",
+    "top1_agreement": "Top-1",
+    "explained_ordinary": "Expl.",
+    "parameters_added": "Added",
+    "model": "Model",
+}
+_WIDTHS = ["44px", "88px", "104px", "132px", "152px", "68px", "64px", "74px", "68px", "74px", "168px"]
+"""Of the columns. Without the last one, which only several models need, they fit beside the sidebar."""
 _LONGEST = 160
 """Characters of a value in the table of settings; a pasted text is longer."""
 _PAIR_WIDTHS = ["26%", "21%", "21%", "32%"]
@@ -39,29 +55,32 @@ _SHOWN: Mapping[Kind, Any] = {"number": fmt.number, "share": fmt.percent}
 
 
 @dataclass(frozen=True)
-class Comparing:
+class Parts:
     """The components of this tab.
 
     Attributes:
-        kept: The visitor's runs as a list of ``{id, name, query}``, in the browser.
-        gone: Says which of them are no longer on the server.
-        table: All of them.
+        gone: Says which runs of the list are no longer on the server.
+        table: All runs.
         first, second: The rows that are compared.
         verdict, pair: A sentence and a table on both.
-        places: What differs, both texts with words before them, then words and figure of each panel.
+        settings: What differs between their settings.
+        texts_words, texts: What both wrote, with words before it.
+        panels: Name of a figure -> its words and its plot.
         chosen, name, rename, remove: To manage the list.
         as_csv, as_json: Buttons that export the table.
         ready: Holds the exported file.
     """
 
-    kept: gr.BrowserState
     gone: gr.Markdown
     table: gr.Dataframe
     first: gr.Dropdown
     second: gr.Dropdown
     verdict: gr.Markdown
     pair: gr.Dataframe
-    places: list[Component]
+    settings: gr.HTML
+    texts_words: gr.Markdown
+    texts: gr.HTML
+    panels: Mapping[str, tuple[gr.Markdown, gr.Plot]]
     chosen: gr.Dropdown
     name: gr.Textbox
     rename: gr.Button
@@ -71,42 +90,22 @@ class Comparing:
     ready: gr.DownloadButton
 
     @property
-    def compared(self) -> list[Component]:
-        """What :func:`compared` gives values for."""
-        return [self.verdict, self.pair, *self.places]
+    def comparison(self) -> list[Component]:
+        """What :func:`comparison` gives values for."""
+        panels = [component for panel in self.panels.values() for component in panel]
+        return [self.verdict, self.pair, self.settings, self.texts_words, self.texts, *panels]
 
 
-def build(page: Page) -> Tab:
-    """Table of runs, choice of two, and everything on them; wired by the handlers beside."""
+def build() -> Parts:
+    """Table of runs, choice of two, and everything on them."""
     gr.Markdown(_LEGEND, elem_classes="gl-figure-title")
     gone = gr.Markdown(visible=False, elem_id="gone")
     table = gr.Dataframe(
-        interactive=False, show_label=False, label="All runs", column_widths=WIDTHS, max_height=360,
+        interactive=False, show_label=False, label="All runs", column_widths=_WIDTHS, max_height=360,
         wrap=True, elem_id="runs-table",
     )  # fmt: skip
-    managing = _manage()
-    with gr.Row():
-        first = _side("First", "compare-first")
-        second = _side("Second", "compare-second")
-    verdict = gr.Markdown(elem_classes="gl-lead", elem_id="verdict")
-    settings = gr.HTML(elem_id="compare-settings")
-    pair = gr.Dataframe(
-        interactive=False, show_label=False, label="Both, figure by figure", column_widths=_PAIR_WIDTHS,
-        max_height=640, wrap=True, elem_id="pair-table",
-    )  # fmt: skip
-    said = gr.Markdown(elem_classes="gl-figure-title", elem_id="compare-texts-words")
-    explain.what_is_this("generated")
-    places = [settings, said, gr.HTML(elem_id="compare-texts"), *_places()]
-    ready = gr.DownloadButton("File", visible="hidden", elem_id="compare-ready")
-    parts = Comparing(page.runs, gone, table, first, second, verdict, pair, places, *managing, ready)
-    return Tab(Outputs(), parts=parts)
-
-
-def _manage() -> tuple[gr.Dropdown, gr.Textbox, gr.Button, gr.Button, gr.Button, gr.Button]:
     with gr.Row(elem_classes="gl-actions", equal_height=False):
-        chosen = gr.Dropdown(
-            [], label="A run of the list", interactive=True, min_width=170, elem_id="compare-run"
-        )
+        chosen = gr.Dropdown([], label="Run", interactive=True, min_width=170, elem_id="compare-run")
         name = gr.Textbox(
             "", label="New name", max_lines=1, max_length=40, min_width=150, elem_id="compare-name"
         )
@@ -114,29 +113,41 @@ def _manage() -> tuple[gr.Dropdown, gr.Textbox, gr.Button, gr.Button, gr.Button,
         remove = gr.Button("Remove", size="md", min_width=90, elem_id="compare-remove")
         as_csv = gr.Button("CSV", size="md", min_width=70, elem_id="compare-csv")
         as_json = gr.Button("JSON", size="md", min_width=70, elem_id="compare-json")
-    return chosen, name, rename, remove, as_csv, as_json
+    with gr.Row():
+        first, second = (
+            gr.Dropdown([], label=label, interactive=True, min_width=260, elem_id=f"compare-{label.lower()}")
+            for label in ("First", "Second")
+        )
+    verdict = gr.Markdown(elem_classes="gl-lead", elem_id="verdict")
+    settings = gr.HTML(elem_id="compare-settings")
+    pair = gr.Dataframe(
+        interactive=False, show_label=False, label="Both, figure by figure", column_widths=_PAIR_WIDTHS,
+        max_height=640, wrap=True, elem_id="pair-table",
+    )  # fmt: skip
+    texts_words = gr.Markdown(elem_classes="gl-figure-title", elem_id="compare-texts-words")
+    explain.what_is_this("generated")
+    texts = gr.HTML(elem_id="compare-texts")
+    return Parts(
+        gone, table, first, second, verdict, pair, settings, texts_words, texts, _panels(), chosen, name,
+        rename, remove, as_csv, as_json, gr.DownloadButton("File", visible="hidden", elem_id="compare-ready"),
+    )  # fmt: skip
 
 
-def _side(label: str, elem_id: str) -> gr.Dropdown:
-    return gr.Dropdown([], label=label, interactive=True, min_width=260, elem_id=elem_id)
-
-
-def _places() -> list[Component]:
+def _panels() -> dict[str, tuple[gr.Markdown, gr.Plot]]:
     """Words and figures, two panels beside each other where there is room."""
-    places: list[Component] = []
+    panels = {}
     for start in range(0, len(pairs.NAMES), 2):
         with gr.Row(equal_height=False):
-            for index in range(start, min(start + 2, len(pairs.NAMES))):
+            for index, figure in enumerate(pairs.NAMES[start : start + 2], start):
                 with gr.Column(min_width=340):
-                    places += _place(index, pairs.NAMES[index])
-    return places
-
-
-def _place(index: int, figure: str) -> list[Component]:
-    words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"compare-{index}-words")
-    explain.what_is_this(figure)
-    plot = gr.Plot(show_label=False, label=FIGURES[figure].title, container=False, elem_id=f"compare-{index}")
-    return [words, plot]
+                    words = gr.Markdown(elem_classes="gl-figure-title", elem_id=f"compare-{index}-words")
+                    explain.what_is_this(figure)
+                    plot = gr.Plot(
+                        show_label=False, label=FIGURES[figure].title, container=False,
+                        elem_id=f"compare-{index}",
+                    )  # fmt: skip
+                    panels[figure] = words, plot
+    return panels
 
 
 def settings_table(one: Side, other: Side) -> str:
@@ -161,20 +172,25 @@ def texts(one: Side, other: Side) -> str:
     )
 
 
-def compared(one: Side, other: Side) -> list[Any]:
-    """Verdict, table and panels on two sides."""
-    drawn = comparison(one, other)
-    places = [part for panel in drawn for part in (f"### {panel.title}\n{panel.sentence}", panel.figures[0])]
-    table = paired(differences(one, other), one.name, other.name)
-    wrote = f"### {FIGURES['generated'].title}\n{pairs.say_generated(one, other)}"
-    return [
-        pairs.verdict(one, other),
-        table,
-        settings_table(one, other),
-        wrote,
-        texts(one, other),
-        *places,
-    ]
+def comparison(parts: Parts, one: Side, other: Side) -> Update:
+    """Verdict, tables, texts and panels on two sides."""
+    update: Update = {
+        parts.verdict: pairs.verdict(one, other),
+        parts.pair: paired(differences(one, other), one.name, other.name),
+        parts.settings: settings_table(one, other),
+        parts.texts_words: f"### {FIGURES['generated'].title}\n{pairs.say_generated(one, other)}",
+        parts.texts: texts(one, other),
+    }
+    for panel in panels_of(one, other):
+        words, plot = parts.panels[panel.name]
+        update |= {words: f"### {panel.title}\n{panel.sentence}", plot: panel.figures[0]}
+    return update
+
+
+def nothing(parts: Parts, why: str) -> Update:
+    """A sentence in place of the comparison."""
+    empty: Update = dict.fromkeys(parts.comparison)
+    return {**empty, parts.verdict: why}
 
 
 def paired(rows: list[Difference], one: str, other: str) -> Styler:
@@ -187,11 +203,11 @@ def paired(rows: list[Difference], one: str, other: str) -> Styler:
     for place, row in enumerate(rows):
         shown: Any = _SHOWN.get(row.kind, _count)
         styler = styler.format(shown, subset=pd.IndexSlice[[place], names[1:3]])
-        styler = styler.format(partial(_apart, row=row), subset=pd.IndexSlice[[place], names[3:]])
+        styler = styler.format(partial(_difference, row=row), subset=pd.IndexSlice[[place], names[3:]])
     return styler
 
 
-def _apart(value: float, row: Difference) -> str:
+def _difference(value: float, row: Difference) -> str:
     """A difference and the ends of its interval, where there is one."""
     spell: Any = _points if row.kind == "share" else _SHOWN.get(row.kind, _count)
     if row.low is None or row.high is None:
@@ -206,3 +222,52 @@ def _points(value: float) -> str:
 
 def _count(value: float) -> str:
     return fmt.count(int(value)) if math.isfinite(value) else fmt.NONE
+
+
+def table(rows: Iterable[tuple[str, Side]]) -> pd.DataFrame:
+    """One row per side under the name of its run, all figures as plain numbers; numbered from 1."""
+    frame: pd.DataFrame = pd.DataFrame(
+        [{"no": number, "run": name, **_row(side)} for number, (name, side) in enumerate(rows, 1)]
+    )
+    return frame
+
+
+def _row(side: Side) -> dict[str, Any]:
+    result, run = side.result, side.run
+    return {
+        "model": result.model.name,
+        "cut": ",".join(f"{start}:{stop}" for start, stop in result.cut.blocks),
+        "recovery": run.label or run.method,
+        "perplexity": run.perplexity.value,
+        "perplexity_low": run.perplexity.low,
+        "perplexity_high": run.perplexity.high,
+        "gap_closed": run.gap_closed,
+        "kl": run.kl.value,
+        "top1_agreement": run.top1_agreement.value,
+        "explained_ordinary": run.boundary.explained_ordinary,
+        "parameters_added": run.parameters_added,
+        "text": result.text.held_out,
+        "windows": len(run.window_nll),
+    }
+
+
+def listed(frame: pd.DataFrame) -> Styler:
+    """The table as it is shown; numbers stay numbers, so that columns sort as numbers.
+
+    Perplexity stands with its 95 % interval, and the model only where there are several.
+    """
+    names = [name for name in _COLUMNS if name != "model" or frame["model"].nunique() > 1]
+    styler: Styler = frame[names].rename(columns=_COLUMNS).style
+    shares = dict.fromkeys(("Gap", "Top-1", "Expl."), fmt.percent)
+    formats: dict[str, Any] = {"No.": str, "Cut": _spaced, "KL": fmt.number, "Added": fmt.short, **shares}
+    styler = styler.format(formats)
+    ends = frame[["perplexity", "perplexity_low", "perplexity_high"]].itertuples(index=False)
+    for place, row in enumerate(ends):
+        shown = fmt.interval(Metric(*row))
+        styler = styler.format(lambda _, shown=shown: shown, subset=pd.IndexSlice[[place], ["Perplexity"]])
+    return styler
+
+
+def _spaced(blocks: str) -> str:
+    """With room to break a line at."""
+    return blocks.replace(",", ", ")

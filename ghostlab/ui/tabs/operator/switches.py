@@ -1,4 +1,4 @@
-"""Switches of the Operator tab: put S, A, a strength or a rank into the model and hear what it does."""
+"""Switches of the Operator tab: put S, A, a strength or a rank into the model and measure what it does."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from typing import Any
 
 import gradio as gr
 import pandas as pd
+from gradio.components import Component
 from pandas.io.formats.style import Styler
 
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
 from ghostlab.plots.catalog import FIGURES
 from ghostlab.plots.rows import rows
-from ghostlab.results.probe import Probe
+from ghostlab.results.probe import PARTS, Alteration, Part, Probe
 from ghostlab.results.records import RecoveryRun
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, html
-from ghostlab.ui.page import job_progress
-from ghostlab.ui.tabs.view import Outputs, Tab
+from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
+from ghostlab.ui.service import requests
 
-PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
+_PARTS = [("S + A, the whole map", "whole"), ("S only", "symmetric"), ("A only", "antisymmetric")]
+SWEPT: dict[Part, tuple[float, ...]] = {
+    "whole": (0.25, 0.5, 0.75, 1.25),
+    "symmetric": (0.5, 1.0),
+    "antisymmetric": (0.5, 1.0),
+}
+"""Strengths that are tried of each part."""
 MOST_TEXTS = 3
 _WIDTHS = ["108px", "272px", "102px", "68px", "68px", "66px", "70px", "92px"]
 _STRENGTHS = FIGURES["strengths"]
@@ -37,12 +44,15 @@ def best(result: RunResult) -> int:
     return min(known, key=lambda index: result.runs[index].perplexity.value, default=0)
 
 
-def build() -> Tab:
-    """Part, strength, rank, buttons; below them what was tried so far."""
+def build(page: Page, recovery: Component) -> Tab:
+    """Part, strength, rank, buttons; below them what was tried so far.
+
+    ``recovery`` chooses whose map is altered.
+    """
     gr.Markdown(_INTRO, elem_classes="gl-figure-title")
     explain.what_is_this("strengths")
     with gr.Row():
-        part = gr.Radio(PARTS, value="whole", label="Part of M", elem_id="probe-part", min_width=260)
+        part = gr.Radio(_PARTS, value="whole", label="Part of M", elem_id="probe-part", min_width=260)
         alpha = gr.Slider(
             0.0, 1.5, 1.0, step=0.05, label="Strength α (0 drops plainly, 1 as fitted)", min_width=260,
             elem_id="probe-alpha",
@@ -72,20 +82,23 @@ def build() -> Tab:
         shown = gr.Dataframe(value=table_of(result.probes), visible=bool(result.probes))
         return [fmt.unbroken(_STRENGTHS.sentence(row)), *_STRENGTHS.figures(row), shown, texts_of(result)]
 
-    controls = {
-        "start": start,
-        "start_sweep": sweep,
-        "stop": stop,
-        "progress": going,
-        "part": part,
-        "alpha": alpha,
-        "rank": rank,
-    }
-    return Tab(
-        Outputs([rank], _whole_rank),
-        Outputs([words, plot, table, texts], render),
-        controls=controls,
-    )
+    def probe(owner: str, shown: str, label: str | None, *values: Any) -> str:
+        how, strength, kept = values
+        asked = [Alteration(how, float(strength), int(kept))]
+        return requests.probe(page.service, owner, shown, label, asked)
+
+    def probe_parts(owner: str, shown: str, label: str | None) -> str:
+        return requests.probe(page.service, owner, shown, label, swept_parts())
+
+    page.buttons.append(JobButtons([start, sweep], stop, going))
+    page.on_start(start.click, probe, [page.shown, recovery, part, alpha, rank])
+    page.on_start(sweep.click, probe_parts, [page.shown, recovery])
+    return Tab(Outputs([rank], _whole_rank), Outputs([words, plot, table, texts], render))
+
+
+def swept_parts() -> list[Alteration]:
+    """The whole map at several strengths, and each part of it."""
+    return [Alteration(part=part, alpha=alpha) for part in PARTS for alpha in SWEPT[part]]
 
 
 def _whole_rank(result: RunResult) -> list[Any]:

@@ -6,9 +6,9 @@ from ghostlab.plots.catalog import OPERATOR
 from ghostlab.plots.figures.directions import description
 from ghostlab.plots.rows import Rows, operators
 from ghostlab.results.operator import Excitement
+from ghostlab.ui.page import Page, Tab
 from ghostlab.ui.tabs import panels
 from ghostlab.ui.tabs.operator import switches
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
 
 
 def _directions(rows: Rows) -> str:
@@ -31,9 +31,5 @@ def build(page: Page) -> Tab:
     shown = panels.build(
         page, "operator", OPERATOR, by_run=True, by_block=True, first=switches.best, more=more
     )
-    tried, drawn = switches.build(), shown.figures
-    figures = Outputs(
-        [*drawn.components, *tried.figures.components],
-        lambda result: [*drawn.render(result), *tried.figures.render(result)],
-    )
-    return Tab(figures, tried.words, controls={"recovery": drawn.components[0], **tried.controls})
+    tried = switches.build(page, shown.figures.components[0])
+    return Tab(shown.figures + tried.figures, tried.words)

@@ -9,16 +9,20 @@ import gradio as gr
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from ghostlab.cut import Cut, parse_cut
+from ghostlab.errors import ConfigError, CutError
 from ghostlab.plots import formats as fmt
 from ghostlab.plots import style
 from ghostlab.plots.catalog import FIGURES
+from ghostlab.plots.figures.selection import by_score
 from ghostlab.plots.rows import rows
 from ghostlab.recovery.registry import OPERATORS
-from ghostlab.results.records import Metric, RecoveryRun
+from ghostlab.results.records import Metric, RecoveryRun, SelectionInfo
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain, html
-from ghostlab.ui.tabs.overview import scores, share
-from ghostlab.ui.tabs.view import Outputs, Page, Tab
+from ghostlab.ui import explain, html, theme
+from ghostlab.ui.page import Outputs, Page, Tab, on
+from ghostlab.ui.sidebar.picker import BY_HAND, choose
+from ghostlab.ui.tabs.overview import files
 
 _COLUMNS = {
     "variant": "Variant",
@@ -42,7 +46,7 @@ _WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "9
 _SHARES = ["Top-1", "Gap closed", "Explained"]
 
 
-def build(_: Page) -> Tab:
+def build(page: Page) -> Tab:
     """Cards, figure, table, warnings, command, links and files."""
     cards = gr.HTML(elem_id="cards")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="lead")
@@ -58,8 +62,8 @@ def build(_: Page) -> Tab:
         elem_id="figures-table",
         max_height=420,
     )
-    choice = scores.build()
-    taken = share.build()
+    chosen = _scores(page)
+    taken = files.build(page)
 
     def render(result: RunResult) -> list[Any]:
         warned = html.warnings(result)
@@ -70,15 +74,46 @@ def build(_: Page) -> Tab:
             *FIGURES["perplexity"].figures(rows(result)),
             f"### All figures\nMeasured on held-out text: {result.text.windows}. {_LEGEND}",
             table_of(result),
-            *choice.render(result),
         ]
 
-    figures = [cards, lead, warnings, plot, legend, table, *choice.components]
-    controls = {"take": choice.take, "clicked": choice.clicked}
-    words = Outputs(
-        [taken.command, taken.stock], lambda result: [result.config.to_command(), share.as_stock(result)]
-    )
-    return Tab(Outputs(figures, render), words, controls=controls, parts=taken)
+    return Tab(Outputs([cards, lead, warnings, plot, legend, table], render) + chosen, taken)
+
+
+def _scores(page: Page) -> Outputs:
+    """The criterion's scores as a chart and as a list, which both choose blocks; hidden without one."""
+    with gr.Column(visible=False, elem_id="choice") as box:
+        words = gr.Markdown(elem_classes="gl-figure-title")
+        explain.what_is_this("scores")
+        plot = gr.Plot(show_label=False, label="Scores of the criterion", container=False, elem_id="scores")
+        take = gr.Dropdown(
+            [], value=None, label="Drop another candidate", info="Like a click on its dot; sorted by score.",
+            interactive=True, elem_id="take",
+        )  # fmt: skip
+        clicks = gr.HTML("", js_on_load=theme.static("scores.js"), elem_id="clicked")
+    drop = [page.controls["chooser"], page.controls["drop"]]
+
+    def take_listed(label: str | None, shown: str, kind: str, asked: str) -> list[str]:
+        return pick(page.service.result(shown), label, asked if kind == BY_HAND else None)
+
+    def take_clicked(point: gr.SelectData, shown: str, kind: str, asked: str) -> list[str]:
+        return take_listed(str(point.value), shown, kind, asked)
+
+    def render(result: RunResult) -> list[Any]:
+        info = result.selection
+        if info is None:
+            return [gr.Column(visible=False), "", None, gr.Dropdown(choices=[], value=None)]
+        listed = [(f"{label}: {fmt.number(score)}", label) for label, score in by_score(info)]
+        figure = FIGURES["scores"]
+        return [
+            gr.Column(visible=True),
+            f"### {figure.title}\n{figure.sentence(rows(result))} {_hint(info)}",
+            *figure.figures(rows(result)),
+            gr.Dropdown(choices=listed, value=None),
+        ]
+
+    on(take.input, take_listed, [take, page.shown, *drop], drop)
+    on(clicks.select, take_clicked, [page.shown, *drop], drop)
+    return Outputs([box, words, plot, take], render)
 
 
 def headline(result: RunResult) -> str:
@@ -135,3 +170,53 @@ def table_of(result: RunResult) -> Styler:
 
 def _count(value: float) -> str:
     return fmt.count(int(value)) if math.isfinite(value) else fmt.NONE
+
+
+def pick(result: RunResult, label: str | None, asked: str | None) -> list[str]:
+    """Values of the sidebar's choice and of its blocks to drop after a candidate was chosen.
+
+    Args:
+        result: The result whose scores are shown.
+        label: The candidate, as in its scores.
+        asked: Blocks that are named already; ``None`` when the criterion decides.
+
+    Raises:
+        ConfigError: If there is no such candidate.
+    """
+    info = result.selection
+    if info is None or label not in info.labels:
+        raise ConfigError("That block is not among those shown.", "Choose one from the chart.")
+    return choose(blocks_after(info, label, asked))
+
+
+def _hint(info: SelectionInfo) -> str:
+    if _single(info):
+        return "Click a layer to add it to the blocks that the next run drops, or to keep it."
+    return "Click another block to drop it in the next run."
+
+
+def _single(info: SelectionInfo) -> bool:
+    """Whether candidates are single layers of which several go."""
+    return len(parse_cut(info.chosen).dropped) > 1 and all(
+        len(parse_cut(label).dropped) == 1 for label in info.labels
+    )
+
+
+def blocks_after(info: SelectionInfo, label: str, asked: str | None) -> str:
+    """The blocks to drop after ``label`` was chosen.
+
+    A block replaces what was chosen; a single layer is taken into it, or out of it.
+
+    Args:
+        info: The scores that were shown.
+        label: The candidate.
+        asked: Blocks that are named already; ``None`` when the criterion decides.
+    """
+    if not _single(info):
+        return label
+    try:
+        before = set(parse_cut(asked or info.chosen).dropped)
+    except CutError:
+        before = set(parse_cut(info.chosen).dropped)
+    after = before ^ set(parse_cut(label).dropped)
+    return str(Cut.of_layers(after)) if after else label
