@@ -8,7 +8,6 @@ from pathlib import Path
 
 import gradio as gr
 import pytest
-from ghostlab.ui.tabs.ranks import at_once, swept_ranks
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError
@@ -27,6 +26,7 @@ from ghostlab.ui.tabs import spectrum as ranks
 from ghostlab.ui.tabs.operator import switches
 from ghostlab.ui.tabs.operator import view as operator
 from ghostlab.ui.tabs.operator.switches import swept_parts
+from ghostlab.ui.tabs.spectrum import at_once, swept_ranks
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import CHANNELS, make_probe, make_result
 

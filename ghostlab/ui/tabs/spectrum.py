@@ -26,8 +26,8 @@ _RANKS = FIGURES["ranks"]
 _INTRO = (
     f"### {_RANKS.title}\n"
     "The slider says what a rank would explain and cost, and what to expect of it between measured ranks. "
-    "*Measure* takes the factors from the fitted map, puts them into the model and evaluates that on the run's "
-    "held-out text; releasing the slider does the same for a run computed here."
+    "*Measure* takes the factors from the fitted map, puts them into the model and evaluates that on the "
+    "run's held-out text; releasing the slider does the same for a run computed here."
 )
 LOW = 8
 """The slider begins at this part of the width where no rank is suggested."""

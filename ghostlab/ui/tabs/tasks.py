@@ -37,8 +37,8 @@ def build(page: Page) -> Tab:
         gr.Markdown(f"lm-evaluation-harness is not installed on this host: `{INSTALL}`.")
     with gr.Row(equal_height=True, elem_classes="gl-form"):
         names = gr.Dropdown(
-            requests.TASKS, value=FIRST, multiselect=True, label="Tasks", info="Suites of the papers, or tasks.",
-            scale=3, min_width=260, elem_id="tasks-names",
+            requests.TASKS, value=FIRST, multiselect=True, label="Tasks", scale=3,
+            info="The papers' suites, or single tasks.", min_width=260, elem_id="tasks-names",
         )  # fmt: skip
         limit = gr.Number(
             LIMIT, label="Questions of each", info="The first ones.", precision=0, minimum=1, min_width=130,
