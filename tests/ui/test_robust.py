@@ -123,7 +123,7 @@ def test_a_full_waiting_list_is_told_and_frees_itself(held: Host) -> None:
     client = Client(held.url, verbose=False)
     ids = [client.predict({"seed": seed}, api_name="/run") for seed in range(3)]
     assert [client.predict(run_id, api_name="/status")["position"] for run_id in ids] == [0, 1, 2]
-    with pytest.raises(AppError, match="2 runs are waiting already"):
+    with pytest.raises(AppError, match="2 runs are already waiting"):
         client.predict({"seed": 9}, api_name="/run")
     for run_id in reversed(ids):
         assert client.predict(run_id, api_name="/cancel")["state"] in ("stopped", "running")

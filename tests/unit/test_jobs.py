@@ -168,7 +168,7 @@ def test_the_waiting_list_is_bounded() -> None:
     store: JobStore[str] = JobStore(waiting=2)
     gate = Gate()
     ids = [store.submit("run", str(i), gate) for i in range(3)]
-    with pytest.raises(BusyError, match="2 runs are waiting"):
+    with pytest.raises(BusyError, match="2 runs are already waiting"):
         store.submit("run", "3", gate)
     store.cancel(ids[2])
     ids.append(store.submit("run", "4", gate))
