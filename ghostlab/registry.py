@@ -115,7 +115,7 @@ PLUGGABLE = (
 def problems() -> list[str]:
     """One sentence for each plug-in of any registry that was left out."""
     registries = (registry for place in PLUGGABLE for registry in _load(place))
-    return [problem for registry in registries for problem in getattr(registry, "problems", ())]
+    return [problem for registry in registries for problem in registry.problems]
 
 
 def markdown_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
