@@ -199,7 +199,7 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     assert not {shell.job, shell.status, shell.shown} & set(settings)
     assert page.told == ["It went wrong."], "an old error is not told again"
 
-    page.service.lab.before = None
+    page.service.lab.before = lambda _: None
     begun = page.run(visitor(), "", *[control.value for control in page.page.controls.values()])[shell.status]
     assert "Failed" not in begun
     assert "went wrong" not in begun

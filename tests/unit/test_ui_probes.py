@@ -169,6 +169,7 @@ def test_figures_of_a_result_that_is_gone_say_so_in_a_sentence(service: Service)
     """Whatever is chosen in a tab after the store made room for newer results."""
     with gr.Blocks() as demo:
         page = Page(demo, service)
+        page.controls["rank"] = gr.Number(label="Rank")
         panels.build(page, "boundary", STATE, by_block=True)
         ranks.build(page)
     handlers = [(event.fn.__name__, event.fn) for event in demo.fns.values() if event.fn]
