@@ -1,7 +1,7 @@
 """The finished run that the app opens on: default settings, probes of its best map, three zero-shot tasks.
 
     python benchmarks/example.py            # about four minutes on two cores
-    python benchmarks/example.py --atlas    # the block map too, two minutes more
+    python benchmarks/example.py --atlas    # the atlas too, two minutes more
 
 Writes assets/examples/default. Operators stay out: they would be 2.7 MB, and the page says how to make them.
 """
@@ -41,7 +41,7 @@ def told(update: ProgressUpdate) -> None:
 def main() -> None:
     """Run, probe, ask, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--atlas", action="store_true", help="make the block map again, too")
+    parser.add_argument("--atlas", action="store_true", help="make the atlas again, too")
     options = parser.parse_args()
     lab = gl.Lab()
     result = lab.run(gl.RunConfig(), progress=told)

@@ -45,7 +45,7 @@ SHOTS = (
     Shot("operator", "Operator", "#operator-block"),
     Shot("generate", "Generate", "#columns"),
     Shot("tasks", "Tasks", theme="dark"),
-    Shot("block-map", "Block map", "#atlas-words", "dark"),
+    Shot("atlas", "Atlas", "#atlas-words", "dark"),
     Shot("phone", "Overview", size=PHONE),
 )
 

@@ -33,7 +33,7 @@ def atlas_command(
     ] = None,
     **flags: Any,
 ) -> None:
-    """Survey every block: what dropping it loses and what maps bring back, without evaluating each."""
+    """Measure every block: what dropping it loses and what maps bring back, without evaluating each."""
     config = build_config(None, flags)
     asked, settings = parse_lengths(lengths), Settings.from_env()
     checks.check(config, settings)

@@ -30,7 +30,7 @@ def render_atlas(atlas: Atlas) -> str:
     known = [name for name, shown in MEASURES.items() if any(shown.of(b) is not None for b in atlas.blocks)]
     return document(
         "atlas.html",
-        kicker="Ghostlab block map",
+        kicker="Ghostlab atlas",
         title=f"{atlas.model}: {plural(len(atlas.blocks), 'block')} of {_span(atlas)} layers",
         lead=say_block_map(atlas, FIRST),
         footer="; ".join(f"{name} {version}" for name, version in atlas.versions.items()),

@@ -122,7 +122,7 @@ class Atlas(Record):
         return sorted({block.length for block in self.blocks})
 
     def block(self, start: int, stop: int) -> AtlasBlock | None:
-        """The entry of a block, if it was surveyed."""
+        """The entry of a block, if it was measured."""
         return next((b for b in self.blocks if (b.start, b.stop) == (start, stop)), None)
 
     def best(self, length: int) -> AtlasBlock | None:

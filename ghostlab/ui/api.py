@@ -27,7 +27,7 @@ def expose(service: Service) -> None:
             return requests.run(service, request.session_hash or "", RunConfig.from_dict(config, strict=True))
 
     def atlas(config: dict[str, Any], lengths: str, request: gr.Request) -> str:
-        """Queue a survey of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
+        """Queue an atlas of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
         return its id at once. Only the model, text and calibration settings of `config` are used."""
         with user_errors():
             return requests.atlas(
@@ -35,13 +35,13 @@ def expose(service: Service) -> None:
             )
 
     def status(run_id: str) -> dict[str, Any]:
-        """How the run or survey of this id is doing: state (waiting, running, done, failed or stopped),
+        """How the run or atlas of this id is doing: state (waiting, running, done, failed or stopped),
         fraction done, message, position in the waiting list, seconds elapsed and remaining, error."""
         with user_errors():
             return _status(service, run_id)
 
     def result(run_id: str) -> dict[str, Any]:
-        """What the run or survey of this id has found so far: what `ghostlab run` writes as result.json, or
+        """What the run or atlas of this id has found so far: what `ghostlab run` writes as result.json, or
         `ghostlab atlas` as its file."""
         with user_errors():
             if not run_id:
@@ -52,7 +52,7 @@ def expose(service: Service) -> None:
             return view.result.to_dict()
 
     def cancel(run_id: str) -> dict[str, Any]:
-        """Stop the run or survey of this id and return its status; harmless at any time."""
+        """Stop the run or atlas of this id and return its status; harmless at any time."""
         with user_errors():
             service.jobs.cancel(run_id)
             return _status(service, run_id)

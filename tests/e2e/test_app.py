@@ -27,7 +27,7 @@ FIGURES = {
     "Spectrum & rank": 5,
     "Perplexity": 5,
     "Compare": 12,
-    "Block map": 2,
+    "Atlas": 2,
 }
 TOLD = 37
 """Explanations on the page of the example; that of the scores is shown with a criterion only."""
@@ -101,8 +101,8 @@ def every_figure_says_what_it_is(page: Page) -> None:
 
 def the_map_follows_the_pointer_and_names_a_block(page: Page) -> None:
     """Of the example: rows are 1 to 10 layers, columns the 30 first layers. A drag takes nothing."""
-    tab(page, "Block map")
-    expect(page.locator("#atlas-source")).to_contain_text("Example, computed beforehand")
+    tab(page, "Atlas")
+    expect(page.locator("#atlas-source")).to_contain_text("Example, computed in advance")
     frame = page.locator("#atlas-map .nsewdrag")
     frame.scroll_into_view_if_needed()
     box = frame.bounding_box()
@@ -199,7 +199,7 @@ def the_strip_follows_the_model(page: Page) -> None:
 
 
 def the_strip_shows_what_a_criterion_sees_before_anything_runs(page: Page) -> None:
-    """Scores that the example's block map tells are drawn at once, those of other settings never."""
+    """Scores that the example's atlas tells are drawn at once, those of other settings never."""
     page.locator("#chooser").get_by_text("A criterion").click()
     bars, said = page.locator("#picker .gl-block s"), page.locator("#picker .gl-said")
     for criterion, count in (("shortgpt", 30), ("taylor", 0), ("angular", 30)):
@@ -325,7 +325,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     expect(columns.first).to_contain_text("4 tokens")
     expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
 
-    a_block_map_is_computed(page)
+    an_atlas_is_computed(page)
     the_example_and_the_run_can_be_compared(page)
     tab(page, "Generate")
     page.locator("#generate-prompt textarea").fill("Once upon a time")
@@ -348,7 +348,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tab(page, "Generate")
     expect(page.locator("#columns article").first).to_contain_text("Once upon a time")
     assert page.url == link
-    tab(page, "Block map")
+    tab(page, "Atlas")
     expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers")
     a_result_can_be_taken_along_and_brought_back(page)
 
@@ -368,8 +368,8 @@ def another_configuration_waits_in_the_list(page: Page) -> None:
     page.locator("#sequences input").fill("8")
 
 
-def a_block_map_is_computed(page: Page) -> None:
-    tab(page, "Block map")
+def an_atlas_is_computed(page: Page) -> None:
+    tab(page, "Atlas")
     page.locator("#atlas-lengths input, #atlas-lengths textarea").fill("2")
     page.locator("#atlas-start").click()
     expect(page.locator("#atlas-source")).to_contain_text("29 blocks of 2 layers", timeout=RUN_MS)

@@ -300,7 +300,7 @@ def operator_roles() -> dict[str, Role]:
 def by_length(atlas: Atlas) -> go.Figure:
     """Error of the best block of each length, for each operator its own best."""
     if not atlas.blocks:
-        return style.empty("No block was surveyed.")
+        return style.empty("The atlas holds no block.")
     roles, traces, seen = operator_roles(), [], []
     for name, field in OPERATORS.items():
         blocks = best(atlas, attrgetter(field))
@@ -320,7 +320,7 @@ def say_by_length(atlas: Atlas) -> str:
     """What ``ghost_sink`` and plain dropping leave of the shortest and of the longest blocks."""
     plain, sink = (best(atlas, attrgetter(field)) for field in ("gap", "ghost_sink"))
     if not plain:
-        return "No block was surveyed."
+        return "The atlas holds no block."
     ends = list(zip(sink, plain, strict=True))
     told = [
         f"of {plural(one.length, 'layer')} ghost_sink leaves {percent(one.ghost_sink)} ({label(one)}) and "
@@ -334,7 +334,7 @@ def say_by_length(atlas: Atlas) -> str:
 FIGURES = (
     Figure(
         "block_map",
-        "Block map",
+        "Atlas",
         "Each cell is one block that could be dropped: its column says where it begins, its row how many "
         "layers it has. The colour says how far the state after it would be from the true one. All cells "
         "come from one reading of the text, because what least squares needs of it are only sums of "
