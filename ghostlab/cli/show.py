@@ -42,7 +42,7 @@ def print_result(result: RunResult) -> None:
     rows = [
         ["original", *_scores(result.baseline.original), "", "", _millions(model.parameters)],
         ["pruned", *_scores(result.baseline.pruned), "", "", _millions(kept)],
-        *([run.label or run.method, *_recovery(run, kept)] for run in result.runs),
+        *([run.label, *_recovery(run, kept)] for run in result.runs),
     ]
     print_table(["variant", *_METRICS], rows, f"{model.name}: {result.cut.description}", numbers=True)
     measured = f"Measured on {result.text.held_out}: {result.text.windows}."

@@ -73,6 +73,8 @@ def test_a_small_run_goes_to_its_end_with_real_figures(connect: Connect) -> None
         ({"sequences": "many"}, "'Sequences' is 'many'"),
         ({"recover": ["ghost,rank=big"]}, "Unknown option"),
         ({"ridge": "-1"}, "Ridge '-1' is not understood"),
+        ({"recover": ["magic"]}, "There is no operator 'magic'"),
+        ({"sequence": 8}, "Unknown setting 'sequence'. Did you mean 'sequences'"),
         ({"drop": "28:31"}, "lies outside the model"),
         ({"drop": "0:30"}, "drops all 30 layers"),
     ],
@@ -90,7 +92,6 @@ def test_a_request_that_cannot_work_is_refused_at_once_in_one_sentence(
         ({"text": "paste:Too short."}, "text"),
         ({"length": 9000}, "8,192|8192"),
         ({"text": "no/such/file.txt"}, "no file no/such/file.txt"),
-        ({"recover": ["magic"]}, "magic"),
     ],
 )
 def test_what_only_the_model_or_text_can_tell_fails_the_run_in_one_sentence(

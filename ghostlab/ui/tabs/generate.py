@@ -84,7 +84,7 @@ def lead_of(result: RunResult) -> str:
 def columns_of(result: RunResult, view: JobView[object] | None) -> str:
     """The columns of a result; while its job still writes, what is written so far."""
     made = {one.variant: one for one in result.generations}
-    names = ["original", "pruned", *(run.label or run.method for run in result.runs)]
+    names = ["original", "pruned", *(run.label for run in result.runs)]
     ours = view if view is not None and view.result is result else None
     texts = {} if ours is None else ours.texts
     busy = ours is not None and not ours.finished and len(made) < len(names)

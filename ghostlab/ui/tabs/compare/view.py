@@ -237,7 +237,7 @@ def _row(side: Side) -> dict[str, Any]:
     return {
         "model": result.model.name,
         "cut": ",".join(f"{start}:{stop}" for start, stop in result.cut.blocks),
-        "recovery": run.label or run.method,
+        "recovery": run.label,
         "perplexity": run.perplexity.value,
         "perplexity_low": run.perplexity.low,
         "perplexity_high": run.perplexity.high,

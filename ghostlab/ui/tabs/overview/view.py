@@ -131,7 +131,7 @@ def headline(result: RunResult) -> str:
 def _recovery_card(run: RecoveryRun, tone: str) -> html.Card:
     note = f"perplexity (95 %: {_range(run.perplexity)}); {fmt.percent(run.gap_closed)} of the gap closed"
     entry = OPERATORS.get(run.method)
-    name = run.label or run.method
+    name = run.label
     title = name if entry is None else explain.named(entry, name)
     return html.Card(title, fmt.number(run.perplexity.value), note, tone)
 
