@@ -62,14 +62,9 @@ def _own_look(side: Side) -> Role:
 def sides(one: Side, other: Side) -> list[Row]:
     """A row for each side."""
     return [
-        Row(role, variant(side), side.run, side.result, side.run, side=True)
+        Row(role, side.run.label, side.run, side.result, side.run, side=True)
         for role, side in zip(looks(one, other), (one, other), strict=True)
     ]
-
-
-def variant(side: Side) -> str:
-    """What its run calls it."""
-    return side.run.label
 
 
 def with_ends(one: Side, other: Side) -> list[Row]:
@@ -178,7 +173,7 @@ def say_paired_windows(rows: Rows) -> str:
 
 def continuation(side: Side) -> Generation | None:
     """What a side made of its prompt, if it was asked."""
-    return next((made for made in side.result.generations if made.variant == variant(side)), None)
+    return next((made for made in side.result.generations if made.variant == side.run.label), None)
 
 
 def say_generated(one: Side, other: Side) -> str:
