@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ from urllib.parse import parse_qsl
 
 import gradio as gr
 import pytest
+from gradio.helpers import special_args
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
@@ -203,6 +206,39 @@ def test_a_file_that_is_opened_ends_what_is_said_of_an_earlier_job_but_not_of_on
     begun = page.run(visitor(), "", *[control.value for control in page.page.controls.values()])[shell.status]
     assert "Failed" not in begun
     assert "went wrong" not in begun
+
+
+def tabs_of(components: Iterable[Any]) -> set[str]:
+    """The tab that components lie in; none where they lie in several."""
+    found = set()
+    for component in components:
+        block = component
+        while block is not None and not isinstance(block, gr.Tab):
+            block = block.parent
+        found |= {block.label} if block is not None else set()
+    return found if len(found) == 1 else set()
+
+
+def test_after_eviction_every_handler_of_every_tab_tells_a_sentence_or_shows_nothing(page: Events) -> None:
+    whole = page.page
+    ids = [whole.shown, whole.drawn, whole.found["atlas"]]
+    sentences: dict[str, str] = {}
+    for event in whole.demo.fns.values():
+        if event.fn is None or not set(ids) & set(event.inputs):
+            continue
+        values = ["gone" if part in ids else getattr(part, "value", None) for part in event.inputs]
+        clicked = gr.EventData(None, {"value": "3:8", "index": 0, "row_value": ["1"]})
+        arguments, *_ = special_args(event.fn, values, newcomer(), clicked)
+        try:
+            found = event.fn(*arguments)
+            if inspect.isasyncgen(found):
+                asyncio.run(anext(found))
+        except gr.Error as error:
+            sentences |= dict.fromkeys(tabs_of(event.inputs) | tabs_of(event.outputs), str(error))
+            sentences[str(event.name)] = str(error)
+    assert not [sentence for sentence in sentences.values() if "Internal error" in sentence]
+    own = {"Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Tasks", "Block map"}
+    assert own <= set(sentences), "of Compare, what is gone is said on the tab itself"
 
 
 def test_a_file_is_not_drawn_when_it_is_opened_and_one_that_cannot_be_drawn_is_told(
