@@ -22,6 +22,8 @@ from ghostlab.ui.tabs import TABS
 
 WARM_UP_DELAY = 5.0
 """Seconds after launch: the first page comes first, for importing torch keeps a core busy."""
+RESERVE = 40
+"""Events that can go on at once while every open page follows a job, which takes one each."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -77,7 +79,7 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
         "show_error": False,
         "max_file_size": max(settings.limits.file_bytes, settings.limits.upload_bytes),
         "state_session_capacity": settings.limits.open_pages,  # by default ten thousand pages stay in memory
-        "max_threads": 80,
+        "max_threads": settings.limits.open_pages + RESERVE,  # events at once, threads or not
         "footer_links": ["api"],
         "strict_cors": True,
     }

@@ -21,6 +21,7 @@ from gradio_client.exceptions import AppError
 
 from ghostlab.progress import Progress
 from ghostlab.settings import PUBLIC_LIMITS, Settings
+from ghostlab.ui import app
 from ghostlab.ui.app import build_app
 from tests.helpers.documents import DOCUMENTS
 from tests.helpers.fakelab import FakeLab
@@ -30,8 +31,6 @@ from tests.helpers.visitor import Visitor
 pytestmark = pytest.mark.ui
 README = Path(__file__).resolve().parents[2] / "README.md"
 PAGES = 8
-THREADS = 4
-"""Fewer than pages: those that follow a job must not take them all."""
 SECONDS = 20.0
 
 
@@ -72,9 +71,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GRADIO_TEMP_DIR", str(folder / "gradio"))
+        patch.setattr(app, "RESERVE", 2)
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         demo, arguments = build_app(settings, FakeLab(wait))
-        arguments["max_threads"] = THREADS
         _, url, _ = demo.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **arguments)
         yield Host(url, gate, folder, Visitor(url).config)
         gate.set()
@@ -122,15 +121,14 @@ def test_a_job_outlives_the_page_that_started_it_and_any_other_finds_it_by_its_i
     assert other.predict(run_id, api_name="/result")["config"]["seed"] == 11
 
 
-def test_more_pages_follow_a_job_than_there_are_threads_and_another_opens_at_once(held: Host) -> None:
+def test_while_all_pages_follow_a_job_another_opens_at_once(held: Host) -> None:
     run_id = Client(held.url, verbose=False).predict({"seed": 21}, api_name="/run")
-    visitors, streams = [held.visitor() for _ in range(3 * THREADS)], []
+    visitors, streams = [held.visitor() for _ in range(PAGES - 1)], []
     try:
         for visitor in visitors:
             visitor.ask(visitor.events("watch")[0], run_id, "", []).raise_for_status()
             streams.append(visitor.heard())  # kept: a page whose stream ends follows nothing
-        for stream in streams:
-            next(message for message in stream if message["msg"] == "process_generating")
+            next(message for message in streams[-1] if message["msg"] == "process_generating")
         begun = time.monotonic()
         with held.visitor() as another:
             assert another.open_page() > 200_000
