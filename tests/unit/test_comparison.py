@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ghostlab.ui.tabs.compare.runs import table
+from ghostlab.ui.tabs.compare.view import table
 
 from ghostlab.errors import ResultError
 from ghostlab.results.compare import compare, differences, likelihood, same_windows, sides
