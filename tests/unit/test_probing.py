@@ -98,7 +98,8 @@ def test_states_are_kept_from_probe_to_probe(
 ) -> None:
     lab.probe(result, GHOST, Alteration(part="symmetric"))
     monkeypatch.setattr(
-        "ghostlab.calibration.activations.passes", lambda *_, **__: pytest.fail("ran the original again")
+        "ghostlab.calibration.activations.Activations._compute",
+        lambda *_, **__: pytest.fail("ran the original again"),
     )
     (again,) = lab.probe(result, GHOST, Alteration())
     assert again.perplexity == result.runs[0].perplexity
