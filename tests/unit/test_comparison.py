@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ghostlab.ui.tabs.compare.view import table
 
 from ghostlab.errors import ResultError
 from ghostlab.results.compare import compare, differences, likelihood, same_windows, sides
 from ghostlab.results.statistics import difference, paired
+from ghostlab.ui.tabs.compare.view import table
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
