@@ -20,13 +20,29 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# Unit tests share the cores, one thread each; so do integration tests, two files or notebooks at a time, whose models take 1 GB
-# each. Servers and the browser take turns: two threads are enough, and waiting ones must not spin meanwhile.
+# Two halves, each of two targets side by side: what is said of types and style beside the unit tests, which share the cores; the
+# browser and its servers, which mostly wait, beside the integration tests, two files at a time, whose models take 1 GB each.
+# One thread each, and those that wait must not spin meanwhile.
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: export OMP_WAIT_POLICY ?= PASSIVE
-test: setup chromium lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadscope --durations=10
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-2} $(BIN)/python -m pytest -m "ui or e2e" --durations=10
+test: export OMP_NUM_THREADS ?= 1
+test: setup chromium
+	$(MAKE) --no-print-directory --jobs=2 $(SYNC) lint unit
+	$(MAKE) --no-print-directory --jobs=2 $(SYNC) integration browser
+
+.PHONY: unit integration browser test-all
+unit: setup
+	$(BIN)/python -m pytest -m unit --numprocesses auto --dist worksteal --durations=10
+
+integration: setup
+	$(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadscope --durations=10
+
+browser: setup
+	$(BIN)/python -m pytest -m "ui or e2e" --durations=10
+
+# The long variants too: notebooks on the real model as they are, the page's mechanics at the real app. For every night.
+test-all: test
+	GHOSTLAB_TESTS=all $(BIN)/python -m pytest tests/unit/test_notebooks.py tests/e2e --durations=10
 
 # Not part of `make test`: minutes and 6 GB for an environment with requirements.txt alone.
 space: setup

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -16,7 +17,7 @@ from ghostlab.ui.events import Events
 from ghostlab.ui.page import Page
 from ghostlab.ui.service import catalogue
 from ghostlab.ui.service.laboratory import Laboratory
-from ghostlab.ui.service.service import Service
+from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.tabs import TABS
 
@@ -27,17 +28,20 @@ RESERVE = 40
 _LOG = logging.getLogger(__name__)
 
 
-def build_app(settings: Settings, lab: Laboratory | None = None) -> tuple[gr.Blocks, dict[str, Any]]:
+def build_app(
+    settings: Settings, lab: Laboratory | None = None, example: Path = EXAMPLE
+) -> tuple[gr.Blocks, dict[str, Any]]:
     """The app and the arguments that its ``launch`` needs: ``demo.launch(**arguments)``.
 
     Args:
         settings: The host's profile and limits.
         lab: Where runs are computed; default a :class:`ghostlab.lab.lab.Lab`, made when first needed.
+        example: Folder of the finished run that the page opens on.
     """
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
-        assemble(demo, Service(settings, lab))
+        assemble(demo, Service(settings, lab, example))
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
     return demo, _launch_arguments(settings)
 

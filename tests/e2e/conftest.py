@@ -1,4 +1,8 @@
-"""The real app in a process of its own, and headless Chromium looking at it."""
+"""Headless Chromium at two servers: the real app in a process of its own, and a page whose lab computes nothing.
+
+What is about the page alone (reload, Stop, refusals, phone, audit) needs no model. With GHOSTLAB_TESTS=all
+(``make test-all``) it is tried at the real app too.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,23 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
+from ghostlab.errors import ModelNotFoundError
+from ghostlab.lab.requests import RunRequest, Work
+from ghostlab.results.run import RunResult
+from ghostlab.settings import Settings
+from ghostlab.ui.app import build_app
+from tests.helpers.atlases import make_atlas
+from tests.helpers.fakelab import FakeLab
 from tests.helpers.ports import free_port
+from tests.helpers.results import make_result
 
 ROOT = Path(__file__).resolve().parents[2]
 expect.set_options(timeout=20_000)
@@ -118,17 +131,65 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+class SlowLab(FakeLab):
+    """Has its figures at once, writes a word and goes on until it is stopped; knows the embedded model only."""
+
+    def run(self, request: RunRequest, work: Work) -> RunResult:
+        if request.config.model != "embedded":
+            raise ModelNotFoundError(f"There is no model '{request.config.model}'.")
+        result = replace(make_result(), config=request.config, generations=[])
+        assert work.on_result is not None
+        assert work.on_text is not None
+        work.on_result(result)
+        work.on_text("original", " once")
+        while True:
+            work.steps.at(0.9, "Generating")
+            time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def page_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The page with a small example."""
+    if os.environ.get("GHOSTLAB_TESTS") == "all":
+        yield request.getfixturevalue("server")
+        return
+    folder = tmp_path_factory.mktemp("page")
+    example = make_result(("ghost", "mean_shift")).save(folder / "example")
+    make_atlas().save(example / "atlas.json")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**QUIET_ENV, "GRADIO_TEMP_DIR": str(folder / "gradio")}.items():
+            patch.setenv(name, value)
+        lab = SlowLab()
+        demo, arguments = build_app(Settings(cache=folder / "cache"), lab, example)
+        _, url, _ = demo.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **arguments)
+        yield Server(url.rstrip("/"), 0.0, folder / "no log")
+        demo.close()
+
+
 @pytest.fixture
-def watched(
-    browser: Browser, server: Server, request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[Watched]:
-    """A fresh visitor; whatever a test does, no error and no request to elsewhere is allowed."""
+def watched(browser: Browser, server: Server, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    """A fresh visitor of the real app."""
+    with visit(browser, server, request) as seen:
+        yield seen
+
+
+@pytest.fixture
+def visitor(browser: Browser, page_server: Server, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    """A fresh visitor of the page whose lab computes nothing."""
+    with visit(browser, page_server, request) as seen:
+        yield seen
+
+
+@contextmanager
+def visit(browser: Browser, server: Server, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    """Whatever a test does, no error and no request to elsewhere is allowed."""
+    folder: Path = request.getfixturevalue("tmp_path")
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     seen = Watched(context.new_page(), server.url)
     seen.page.set_default_timeout(20_000)
     yield seen
     if seen.page.url.startswith("http"):
-        seen.page.screenshot(path=tmp_path / f"{request.node.name[:60]}.png")
+        seen.page.screenshot(path=folder / f"{request.node.name[:60]}.png")
     context.close()
     assert seen.errors == []
     assert seen.strangers() == set()

@@ -18,10 +18,10 @@ GRADIOS = 'aria-label="Empty value"'
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_tab_passes_an_audit(theme: str, server: Server, browser: Browser) -> None:
+def test_every_tab_passes_an_audit(theme: str, page_server: Server, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.goto(f"{server.url}/?__theme={theme}")
+    page.goto(f"{page_server.url}/?__theme={theme}")
     expect(page.locator("#cards .gl-card").first).to_be_visible()
     places: dict[str, list[str]] = {}
     options = {"runOnly": RULES[theme], "resultTypes": ["violations"]}

@@ -378,14 +378,14 @@ def an_atlas_is_computed(page: Page) -> None:
 
 
 def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
-    watched: Watched, browser: Browser
+    visitor: Watched, browser: Browser
 ) -> None:
-    page = open_example(watched, SMALL.replace("new_tokens=4", "new_tokens=900"))
+    page = open_example(visitor, SMALL.replace("new_tokens=4", "new_tokens=900"))
     page.locator("#run").click()
     expect(page).to_have_url(re.compile(r"run="))
     page.reload()
     expect(page.locator("#stop")).to_be_enabled()
-    watched.moved_on()
+    visitor.moved_on()
     expect(page.locator("#status [role=progressbar]")).to_be_visible()
     expect(page.locator("#source")).to_contain_text("Your run", timeout=RUN_MS)
     tab(page, "Generate")
@@ -394,7 +394,7 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
 
     other = browser.new_context()
     stranger = other.new_page()
-    stranger.goto(watched.url)
+    stranger.goto(visitor.url)
     expect(stranger.locator("#source")).to_contain_text("Example run")
     expect(stranger.locator("#stop")).to_be_disabled()
     tab(stranger, "Compare")
@@ -413,27 +413,27 @@ def test_a_reload_in_the_middle_reattaches_and_stop_keeps_what_was_measured(
     figures_have_size(page, 1)
 
 
-def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(watched: Watched) -> None:
-    page = open_example(watched, SMALL)
+def test_bad_input_is_answered_in_one_sentence_and_loses_nothing(visitor: Watched) -> None:
+    page = open_example(visitor, SMALL)
     drop = page.locator("#drop input")
     drop.fill("25:20")
     page.locator("#run").click()
     expect(page.locator("#drop")).to_contain_text("A block is start:stop with start < stop")
-    assert any("422" in error for error in watched.errors)  # the browser's own word for a refused form
-    watched.errors.clear()
+    assert any("422" in error for error in visitor.errors)  # the browser's own word for a refused form
+    visitor.errors.clear()
     assert "run" not in parse_qs(urlsplit(page.url).query)
 
     drop.fill("20:25")
     page.locator("#sequences input").fill("0")
     page.locator("#run").click()
     expect(page.locator("#sequences")).to_contain_text("'Sequences' is 0. It must be at least 1.")
-    watched.errors.clear()
+    visitor.errors.clear()
 
     page.locator("#sequences input").fill("8")
     drop.fill("28:31")
     page.locator("#run").click()
     expect(page.locator("#drop")).to_contain_text("Block 28:31 lies outside the model")
-    watched.errors.clear()
+    visitor.errors.clear()
     expect(page.locator("#source")).to_contain_text("Example run")
     expect(page.locator("#cards .gl-card")).not_to_have_count(0)
     expect(page.locator("#run")).to_be_enabled()
@@ -514,20 +514,22 @@ def test_a_criterion_can_choose_the_blocks_on_a_text_of_ones_own(watched: Watche
     the_scores_name_the_blocks(page)
 
 
-def test_an_unknown_run_and_a_broken_link_are_said_and_the_example_is_shown(watched: Watched) -> None:
-    page = open_example(watched, "run=no-such-run")
+def test_an_unknown_run_and_a_broken_link_are_said_and_the_example_is_shown(visitor: Watched) -> None:
+    page = open_example(visitor, "run=no-such-run")
     expect(page.get_by_text("That run is no longer on this server")).to_be_visible()
-    page = open_example(watched, "sequences=many")
-    watched.moved_on()
+    page = open_example(visitor, "sequences=many")
+    visitor.moved_on()
     expect(page.get_by_text("'Sequences' is 'many'")).to_be_visible()
     expect(page.locator("#sequences input")).to_have_value("64")
 
 
-def test_a_phone_sees_the_result_first_and_can_open_the_settings(server: Server, browser: Browser) -> None:
+def test_a_phone_sees_the_result_first_and_can_open_the_settings(
+    page_server: Server, browser: Browser
+) -> None:
     context = browser.new_context(
         viewport={"width": 400, "height": 860}, color_scheme="dark", reduced_motion="reduce"
     )
-    seen = Watched(context.new_page(), server.url)
+    seen = Watched(context.new_page(), page_server.url)
     page = open_example(seen, "__theme=dark")
     expect(page.locator("#sidebar")).not_to_have_class(re.compile(r"\bopen\b"))
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
