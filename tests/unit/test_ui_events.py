@@ -237,7 +237,7 @@ def test_after_eviction_every_handler_of_every_tab_tells_a_sentence_or_shows_not
             sentences |= dict.fromkeys(tabs_of(event.inputs) | tabs_of(event.outputs), str(error))
             sentences[str(event.name)] = str(error)
     assert not [sentence for sentence in sentences.values() if "Internal error" in sentence]
-    own = {"Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Tasks", "Block map"}
+    own = {"Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Tasks", "Atlas"}
     assert own <= set(sentences), "of Compare, what is gone is said on the tab itself"
 
 

@@ -60,15 +60,6 @@ def bar() -> Bar:
     return Bar()
 
 
-def test_tabs_are_named_and_ordered_as_promised(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
-    parts = built[0].config["components"]
-    tabs = [part["props"]["label"] for part in parts if part["type"] == "tabitem"]
-    assert tabs == [
-        "Overview", "Boundary error", "Operator", "Spectrum & rank", "Generate", "Perplexity", "Tasks",
-        "Compare", "Atlas",
-    ]  # fmt: skip
-
-
 def test_what_the_browser_keeps_lies_outside_the_tabs(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
     """In a tab that was not opened yet it would not be read, and the next run would write over it."""
     kept = {b.storage_key: b.parent for b in built[0].blocks.values() if isinstance(b, gr.BrowserState)}
