@@ -64,7 +64,7 @@ def show(found: ZeroShot) -> None:
     head += [f"without {', '.join(guessed)}"] * bool(guessed)
     rows = [_row(found, variant) for variant in found.variants]
     title = (
-        f"{found.model}: accuracy in % and its standard error; after the stroke the length-normalised one. "
+        f"{found.model}: accuracy in % and its standard error; after the slash, the length-normalised one. "
         f"* differs from {found.variants[0]} with p < {ALPHA} (McNemar)"
     )
     print_table(head, rows, title, numbers=True)

@@ -323,7 +323,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     columns = page.locator("#columns article")
     expect(columns).to_have_count(5)
     expect(columns.first).to_contain_text("4 tokens")
-    expect(page.locator("#generate-lead")).to_contain_text("put as a chat message")
+    expect(page.locator("#generate-lead")).to_contain_text("sent as a chat message")
 
     an_atlas_is_computed(page)
     the_example_and_the_run_can_be_compared(page)

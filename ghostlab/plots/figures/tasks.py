@@ -13,7 +13,7 @@ from ghostlab.results.statistics import ALPHA
 from ghostlab.results.zeroshot import TaskInfo, ZeroShot
 
 LEGEND = (
-    "Accuracy in %: ± is the standard error; after the stroke the choice is taken by likelihood per "
+    "Accuracy in %: ± is the standard error; after the slash, the choice is made by likelihood per "
     "character (acc_norm), where the task has that. A star marks a significant difference from the original "
     f"(McNemar, p < {ALPHA})."
 )

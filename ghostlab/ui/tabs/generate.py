@@ -17,9 +17,9 @@ from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
 from ghostlab.ui.service import requests
 
 _HOW = (
-    "All of them share the same weights; they differ only where layers were dropped. Then the original "
-    "reads what each one wrote: point at a token, tap it, or go there with Tab and the arrow keys, for its "
-    "log-probability by both models."
+    "Every variant continues the prompt with the same weights; they differ only where layers were dropped. "
+    "The original then reads what each one wrote: point at a token, tap it, or reach it with Tab and the arrow keys to see its "
+    "log-probability under both models."
 )
 
 
@@ -77,7 +77,7 @@ def lead_of(result: RunResult) -> str:
     if not made:
         return ""
     chat = made[0].prompt_format == "chat"
-    put = "put as a chat message, by the model's template" if chat else "continued as it stands"
+    put = "sent as a chat message, in the model's template" if chat else "continued as it stands"
     return f"The prompt was {put}. {markup.escape(tokens.sentence(made))}"
 
 

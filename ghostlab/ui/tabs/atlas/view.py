@@ -105,9 +105,9 @@ def build() -> Parts:
         lengths_plot = gr.Plot(
             show_label=False, label="Error by length", container=False, elem_id="atlas-by-length"
         )
-        with gr.Row():
-            json = gr.Button("Save as JSON", size="sm", elem_id="atlas-json", min_width=120)
-            csv = gr.Button("Save as CSV", size="sm", elem_id="atlas-csv", min_width=120)
+        with gr.Row(elem_classes="gl-actions"):
+            json = gr.Button("Save as JSON", size="md", elem_id="atlas-json", min_width=132)
+            csv = gr.Button("Save as CSV", size="md", elem_id="atlas-csv", min_width=132)
             file = gr.Textbox("", visible=False, label="Content of the file")
             shown = gr.Textbox("", visible=False, label="Shown atlas")
     return Parts(
