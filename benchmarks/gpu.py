@@ -28,8 +28,9 @@ from ghostlab.analysis.atlas import survey
 from ghostlab.calibration.activations import Activations
 from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
-from ghostlab.evaluation.generate import Sampling, generate
+from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
+from ghostlab.evaluation.writer import Sampling
 from ghostlab.model.model import Model
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.text.windows import Windows

@@ -17,12 +17,12 @@ import ghostlab as gl
 from ghostlab.model.model import Model
 from ghostlab.plots.figures.tasks import table
 from ghostlab.progress import Progress, ProgressUpdate
+from ghostlab.results.statistics import ALPHA
 
 RESULTS = Path(__file__).parent / "results"
 TASKS = "ghosted-layers,piqa"
 CUTS = ("20:25", "10:16")
 RECOVERIES = ("linearpatch", "replaceme_ls", "ghost", "ghost_sink")
-SURE = 0.05
 
 
 def variants(cuts: Sequence[str], recoveries: Sequence[str]) -> dict[str, Model]:
@@ -40,13 +40,13 @@ def variants(cuts: Sequence[str], recoveries: Sequence[str]) -> dict[str, Model]
 
 def markdown(found: gl.ZeroShot) -> str:
     """The table, with how it was made above it and what the marks mean below."""
-    head, *rows = table(found, SURE)
+    head, *rows = table(found)
     lines = [
         f"{found.model}; accuracy (acc) in % and its standard error, no examples in the prompt, first "
         f"{found.limit} questions of each installed validation set, lm_eval {found.versions['lm_eval']}. "
         "After the stroke acc_norm where a task has it; *retained* is the mean over tasks of the ratio to "
         "the original, with acc and, after the stroke, with acc_norm, [95 % bootstrap]. * differs from the "
-        f"original with p < {SURE} (McNemar).",
+        f"original with p < {ALPHA} (McNemar).",
         "",
         f"| {' | '.join([*head, 'retained'])} |",
         f"|{'---|' * (len(head) + 1)}",
