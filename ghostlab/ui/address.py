@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Literal
 from urllib.parse import urlencode
 
 import gradio as gr
 
-from ghostlab.config import RunConfig
+from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import GhostlabError
 from ghostlab.jobs.record import JobView
 from ghostlab.ui.page import Page, on
@@ -24,8 +23,8 @@ LONGEST = 2000
 """Characters of a query; pasted text makes longer ones, which browsers and servers cut off."""
 
 
-def of(service: Service, job_id: str) -> str:
-    """The query of a page that watches a job: its id, and the settings that repeat it where it is gone."""
+def query_of(service: Service, job_id: str) -> str:
+    """The query of a page that follows a job: its id, and the settings that repeat it where it is gone."""
     view = service.jobs.view(job_id)
     if view is None:
         return ""
@@ -37,14 +36,14 @@ def bind(page: Page) -> None:
     """Let the address say which job is followed."""
 
     def query(job_id: str) -> str:
-        return of(page.service, job_id)
+        return query_of(page.service, job_id)
 
     on(page.job.change, query, page.job, page.query).success(
         None, page.query, None, js="ghostlab.showAddress"
     )
 
 
-def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
+def job_in(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
     """The job that an address names; the visitor is told if it is gone."""
     job_id = dict(query).get(name, "")
     view = service.jobs.view(job_id) if job_id else None
@@ -59,7 +58,7 @@ def job(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
     return view
 
 
-def followed(jobs: Sequence[JobView[Finding] | None]) -> JobView[Finding] | None:
+def to_follow(jobs: Sequence[JobView[Finding] | None]) -> JobView[Finding] | None:
     """Which of the jobs of an address a page follows: the first that is not finished, else the first."""
     named = [job for job in jobs if job is not None]
     return next((job for job in named if not job.finished), named[0] if named else None)
@@ -67,11 +66,10 @@ def followed(jobs: Sequence[JobView[Finding] | None]) -> JobView[Finding] | None
 
 def settings_in(query: Query) -> list[tuple[str, str]]:
     """What an address says of a configuration."""
-    names = {f.name for f in fields(RunConfig)}
-    return [(name, value) for name, value in query if name in names]
+    return [(name, value) for name, value in query if name in FIELDS]
 
 
-def asked_for(query: Query) -> RunConfig | None:
+def config_in(query: Query) -> RunConfig | None:
     """The configuration in a link; ``None`` when it names none, or one that cannot be read."""
     pairs = settings_in(query)
     try:

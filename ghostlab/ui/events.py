@@ -128,16 +128,16 @@ class Events:
         """
         page, query = self.page, list(request.query_params.multi_items())
         named: dict[str, JobView[Finding] | None] = {
-            name: address.job(self.service, query, name) for name in address.NAMES
+            name: address.job_in(self.service, query, name) for name in address.NAMES
         }
         run = named["run"]
         own = Queue(self.service.jobs, jobs, request.session_hash or "")
-        job = address.followed(list(named.values()))
+        job = address.to_follow(list(named.values()))
         if job is None or job.finished:
             job = own.coming() or job
         update: Update = {page.job: job.id if job else "", **self._listed(own, job)}
         about = run or named["atlas"]
-        config = address.asked_for(parse_qsl(about.about) if about else query)
+        config = address.config_in(parse_qsl(about.about) if about else query)
         config = scores.resumed(config, named["scores"])
         if config is not None:
             update |= self._filled(config)

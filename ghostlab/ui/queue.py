@@ -1,7 +1,7 @@
 """The jobs of one page: those that wait, the one that computes, and the runs that are finished.
 
-The browser keeps their ids, and of each whether the page has been by it; a page that is loaded anew goes by
-those that ended meanwhile, one after the other, so that none is missing from what it shows and compares.
+The browser keeps their ids, and which of them the page has already shown. A page that is reloaded shows those
+that ended meanwhile, one after the other, so that Compare misses none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _IN_FRONT = ("drop", "select", "count", "recover")
 
 
 class Queue:
-    """What a page knows of its jobs while it follows one of them.
+    """What a page knows about its jobs while it follows one of them.
 
     Args:
         jobs: Where they are.
@@ -53,7 +53,7 @@ class Queue:
         self.look()
 
     def look(self, followed: View | None = None) -> None:
-        """See how all of them are; a job that was followed to its end has been seen."""
+        """Read how all of them are; a job that was followed to its end has been shown."""
         self.views = self._jobs.listed(self._seen, self._owner)
         ended = followed.id if followed is not None and followed.finished else ""
         self._seen = {
@@ -62,7 +62,7 @@ class Queue:
         }
 
     def coming(self, followed: str = "") -> View | None:
-        """The first job that the page has not been by, if there is one; of those after the followed job."""
+        """The first job after the followed one that the page has not shown yet, if there is one."""
         ids = [view.id for view in self.views]
         after = ids.index(followed) + 1 if followed in ids else 0
         return next((view for view in self.views[after:] if not self._seen[view.id]), None)
@@ -82,7 +82,7 @@ class Queue:
 
 
 def _read(stored: Any) -> dict[str, bool]:
-    """Ids and whether each was seen; what is no entry is left out, for browsers send what they like."""
+    """Ids, and whether each was shown; anything else is left out, for browsers send what they like."""
     items = [item for item in stored if isinstance(item, dict)] if isinstance(stored, list) else []
     return {item["id"]: item.get("seen") is True for item in items[-MOST:] if isinstance(item.get("id"), str)}
 

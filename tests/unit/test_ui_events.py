@@ -272,14 +272,14 @@ def test_what_a_link_says_wrong_is_told_and_the_example_is_shown(page: Events) -
 def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> None:
     job_id = requests.run(page.service, "ann", RunConfig(drop="3:5", sequences=9))
     followed(page, job_id, "")
-    query = address.of(page.service, job_id)
+    query = address.query_of(page.service, job_id)
     assert page.open(newcomer(query), [])[page.page.job] == job_id
     elsewhere = page.open(newcomer(query.replace(job_id, "gone")), [])
     assert elsewhere[page.page.job] == ""
     assert "settings are in the sidebar" in page.told[-1]  # type: ignore[attr-defined]
     assert elsewhere[page.page.controls["drop"]] == "3:5"
     assert elsewhere[page.page.controls["sequences"]] == 9
-    assert address.of(page.service, "gone") == ""
+    assert address.query_of(page.service, "gone") == ""
 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:

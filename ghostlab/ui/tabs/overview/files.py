@@ -11,7 +11,7 @@ import gradio as gr
 from ghostlab.config import RunConfig
 from ghostlab.report import bundle
 from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, Checkpoint, RunResult
-from ghostlab.ui.address import LONGEST, of
+from ghostlab.ui.address import LONGEST, query_of
 from ghostlab.ui.page import Outputs, Page, on
 
 MAKING = {"concurrency_id": "files", "concurrency_limit": 2}
@@ -97,7 +97,7 @@ def build(page: Page) -> Outputs:
             return ["", "", gr.Button(interactive=False), gr.Markdown(visible=False)]
         here, query = address(request), link_query(result.config)
         again = f"{here}/?{query}" if query else "Too long for a link: pass result.json on instead."
-        run = f"{here}/?{of(page.service, shown)}" if shown else f"{here}/"
+        run = f"{here}/?{query_of(page.service, shown)}" if shown else f"{here}/"
         why = without_operators(result)
         return [run, again, gr.Button(interactive=not why), gr.Markdown(why, visible=bool(why))]
 
