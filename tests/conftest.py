@@ -13,6 +13,8 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
+from collections.abc import Iterator
+
 import pytest
 
 from ghostlab.lab.lab import Lab
@@ -21,6 +23,7 @@ from ghostlab.model.model import Model
 from ghostlab.settings import Settings
 from ghostlab.text.corpora import load_text
 from ghostlab.text.documents import Text
+from tests.helpers.server import Server, serving
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +48,13 @@ def embedded_model(settings: Settings) -> Model:
 def wikipedia(settings: Settings) -> Text:
     """The default text."""
     return load_text("wikipedia", settings=settings)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The real app, for scripts and for the browser."""
+    with serving(tmp_path_factory.mktemp("app")) as running:
+        yield running
 
 
 @pytest.fixture

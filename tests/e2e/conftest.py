@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -31,8 +27,8 @@ from tests.helpers.atlases import make_atlas
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.ports import free_port
 from tests.helpers.results import make_result
+from tests.helpers.server import QUIET_ENV, Server
 
-ROOT = Path(__file__).resolve().parents[2]
 expect.set_options(timeout=20_000)
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = [
@@ -45,12 +41,6 @@ FLAGS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
-QUIET_ENV = {
-    "GRADIO_ANALYTICS_ENABLED": "False",
-    "HF_HUB_OFFLINE": "1",
-    "NO_PROXY": "127.0.0.1,localhost",
-    "GRADIO_SERVER_NAME": "127.0.0.1",
-}
 
 
 @dataclass
@@ -81,44 +71,6 @@ class Watched:
         """Addresses outside this machine that the page asked for."""
         urls = map(urlsplit, self.requests)
         return {u.geturl() for u in urls if u.scheme not in ("data", "blob") and u.hostname != "127.0.0.1"}
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running app."""
-
-    url: str
-    seconds: float
-    log: Path
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("app")
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    env = {**os.environ, **QUIET_ENV, "GRADIO_SERVER_PORT": str(port), "GRADIO_TEMP_DIR": str(folder)}
-    log = folder / "log.txt"
-    with log.open("wb") as out:
-        start = time.monotonic()
-        process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=env, stdout=out, stderr=out)
-        try:
-            _wait_for(url, process, log)
-            yield Server(url, time.monotonic() - start, log)
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
-        assert process.poll() is None, log.read_text(encoding="utf-8")
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    raise AssertionError(f"the app did not answer: {log.read_text(encoding='utf-8')}")
 
 
 @pytest.fixture(scope="module")

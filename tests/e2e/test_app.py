@@ -14,8 +14,9 @@ from playwright.sync_api import Browser, Page, expect
 from ghostlab.cut import Cut, parse_cut
 from ghostlab.errors import CutError
 from ghostlab.ui import theme
-from tests.e2e.conftest import ROOT, Server, Watched
+from tests.e2e.conftest import Watched
 from tests.helpers.documents import DOCUMENTS
+from tests.helpers.server import ROOT, Server
 
 pytestmark = pytest.mark.e2e
 RUN_MS = 150_000

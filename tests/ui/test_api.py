@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from ghostlab.settings import Settings
-from ghostlab.ui.app import build_app
-from tests.helpers.ports import free_port
+from tests.helpers.server import Server
 
 pytestmark = pytest.mark.ui
 SMALL = {"sequences": 8, "length": 64, "held_out": 4, "new_tokens": 4, "recover": ["ghost"]}
@@ -23,17 +21,9 @@ SECONDS = 200.0
 Connect = Callable[[], Client]
 
 
-@pytest.fixture(scope="module")
-def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connect]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("gradio")))
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        patch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        demo, arguments = build_app(Settings.from_env({}))
-        _, url, _ = demo.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **arguments)
-        yield lambda: Client(url, verbose=False)
-        demo.close()
+@pytest.fixture
+def connect(server: Server) -> Connect:
+    return lambda: Client(server.url, verbose=False)
 
 
 def ended(client: Client, run_id: str) -> dict[str, Any]:
