@@ -317,7 +317,7 @@ def test_a_small_run_goes_to_its_end_and_is_found_again_by_its_link(watched: Wat
     tab(page, "Operator")
     page.locator("#operator-recovery").get_by_label("refit_layer, layer 22").check()
     expect(page.locator("#operator-energy_split-words")).to_contain_text(
-        "refit_layer, layer 22 puts no linear map in the place"
+        "refit_layer, layer 22 puts none in the place"
     )
     a_part_of_the_map_is_heard(page)
     tab(page, "Generate")
