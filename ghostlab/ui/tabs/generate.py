@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import gradio as gr
 
-from ghostlab.config import FIELDS, PromptFormat, RunConfig
+from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.jobs.record import JobView
 from ghostlab.plots import style, tokens
 from ghostlab.results.run import RunResult
@@ -18,8 +18,8 @@ from ghostlab.ui.service import requests
 
 _HOW = (
     "Every variant continues the prompt with the same weights; they differ only where layers were dropped. "
-    "The original then reads what each one wrote: point at a token, tap it, or reach it with Tab and the arrow keys to see its "
-    "log-probability under both models."
+    "The original then reads what each one wrote: point at a token, tap it, or reach it with Tab and the "
+    "arrow keys to see its log-probability under both models."
 )
 
 
@@ -54,7 +54,7 @@ def build(page: Page) -> Tab:
                     "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
                 )
     going = job_progress("generate", phone=True)
-    gr.Markdown(f"{FIELDS['prompt'].help} {_HOW}", elem_classes="gl-figure-title")
+    gr.Markdown(_HOW, elem_classes="gl-figure-title")
     explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
     columns = gr.HTML(elem_id="columns")
