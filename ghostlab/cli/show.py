@@ -8,13 +8,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.records import METRICS, Metric, RecoveryRun, Scores
 from ghostlab.results.run import RunResult
 
 _PIPED_WIDTH = 500
 """Columns when stdout is no terminal, so that a table piped to a file does not fold."""
 
-_METRICS = ("perplexity", "bits/byte", "KL", "top-1", "explained", "gap closed", "parameters")
+_HEAD = ("variant", *(each.short for each in METRICS), "explained", "gap closed", "parameters")
 
 
 def stdout() -> Console:
@@ -44,7 +44,7 @@ def print_result(result: RunResult) -> None:
         ["pruned", *_scores(result.baseline.pruned), "", "", _millions(kept)],
         *([run.label, *_recovery(run, kept)] for run in result.runs),
     ]
-    print_table(["variant", *_METRICS], rows, f"{model.name}: {result.cut.description}", numbers=True)
+    print_table(_HEAD, rows, f"{model.name}: {result.cut.description}", numbers=True)
     measured = f"Measured on {result.text.held_out}: {result.text.windows}."
     stdout().print(measured, markup=False, highlight=False)
     for warning in result.all_warnings():
@@ -61,12 +61,9 @@ def _millions(count: int) -> str:
 
 
 def _scores(scores: Scores | RecoveryRun) -> list[str]:
-    return [
-        f"{_short(scores.perplexity.value)} {_interval(scores.perplexity)}",
-        f"{scores.bits_per_byte.value:.3f}",
-        f"{scores.kl.value:.3f}",
-        f"{scores.top1_agreement.value:.1%}",
-    ]
+    interval = f"{_short(scores.perplexity.value)} {_interval(scores.perplexity)}"
+    others = [(getattr(scores, each.name).value, each.share) for each in METRICS[1:]]
+    return [interval, *(f"{value:.1%}" if share else f"{value:.3f}" for value, share in others)]
 
 
 def _interval(metric: Metric) -> str:

@@ -10,7 +10,7 @@ from ghostlab.plots.formats import count, number, percent
 from ghostlab.plots.rows import recoveries, rows
 from ghostlab.report.page import document
 from ghostlab.results.generation import Generation
-from ghostlab.results.records import Metric, RecoveryRun, Scores
+from ghostlab.results.records import METRICS, Metric, RecoveryRun, Scores
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.storage import write_text
@@ -22,10 +22,7 @@ Table = tuple[list[tuple[str, str]], list[list[Cell]]]
 
 _SCORES = [
     ("variant", ""),
-    ("perplexity", ""),
-    ("bits per byte", ""),
-    ("KL to original", "nats per token"),
-    ("top-1 agreement", "with original"),
+    *((each.label, each.unit) for each in METRICS),
 ]
 _RECOVERIES = [
     ("recovery", ""),
@@ -74,11 +71,10 @@ def render(result: RunResult) -> str:
 
 
 def _score_cells(scores: Scores | RecoveryRun) -> list[Cell]:
-    metrics = (scores.perplexity, scores.bits_per_byte, scores.kl)
-    return [*map(_metric, metrics), _metric(scores.top1_agreement, share=True)]
+    return [_metric(getattr(scores, each.name), each.share) for each in METRICS]
 
 
-def _metric(metric: Metric, share: bool = False) -> Cell:
+def _metric(metric: Metric, share: bool) -> Cell:
     value, low, high = map(percent if share else number, (metric.value, metric.low, metric.high))
     return value, f"{low} to {high}"
 

@@ -10,7 +10,15 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from ghostlab.errors import ResultError
-from ghostlab.results.records import Agreement, BoundaryReport, Metric, RecoveryRun, Scores
+from ghostlab.results.records import (
+    METRICS,
+    Agreement,
+    BoundaryReport,
+    Metric,
+    MetricInfo,
+    RecoveryRun,
+    Scores,
+)
 from ghostlab.results.run import RunResult
 from ghostlab.results.statistics import Array, difference, paired
 
@@ -186,18 +194,22 @@ class _Figure:
     windows: str = ""
 
 
+def _metric(metric: MetricInfo) -> _Figure:
+    kind: Kind = "share" if metric.share else "number"
+    paired = _perplexity if metric.name == "perplexity" else None
+    label = metric.label[0].upper() + metric.label[1:]
+    return _Figure(label, kind, lambda side: getattr(side.run, metric.name).value, paired, metric.windows)
+
+
 def _cut(side: Side) -> bool:
     """Whether anything was dropped from this side."""
     return side.run.method != ORIGINAL
 
 
 _FIGURES = (
-    _Figure("Perplexity", "number", lambda s: s.run.perplexity.value, _perplexity),
+    *(_metric(each) for each in METRICS),
     _Figure("Nats per token", "number", lambda s: _mean(s.run.window_nll), lambda a, b, *_: a - b),
     _Figure("Gap closed", "share", lambda s: s.run.gap_closed, _closed),
-    _Figure("Bits per byte", "number", lambda s: s.run.bits_per_byte.value),
-    _Figure("KL to the original", "number", lambda s: s.run.kl.value, windows="window_kl"),
-    _Figure("Top-1 agreement", "share", lambda s: s.run.top1_agreement.value, windows="window_top1"),
     _Figure("Top-5 agreement", "share", lambda s: _top5(s.run), windows="window_top5"),
     _Figure("Explained (all)", "share", lambda s: s.run.boundary.explained),
     _Figure("Explained (ordinary)", "share", lambda s: s.run.boundary.explained_ordinary),

@@ -5,7 +5,7 @@ Layer and boundary indices are 0-based; errors are shares or ratios (no unit); l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ghostlab.results.operator import OperatorReport
@@ -18,6 +18,31 @@ class Metric:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """What every table, the report and Compare say of a metric of :class:`Scores`.
+
+    Attributes:
+        label: Its name, as inside a sentence.
+        short: The same as the head of a column.
+        unit: What it is measured in.
+        share: Whether it is shown in percent.
+        windows: The list of :class:`Agreement` with its mean in each window, for paired comparisons.
+        name: The field.
+    """
+
+    label: str
+    short: str
+    unit: str = ""
+    share: bool = False
+    windows: str = ""
+    name: str = ""
+
+
+def _about(*about: Any, **more: Any) -> dict[str, MetricInfo]:
+    return {"about": MetricInfo(*about, **more)}
 
 
 @dataclass(frozen=True)
@@ -66,13 +91,19 @@ class Scores:
         position_nll: the same by position in the window, averaged over windows.
     """
 
-    perplexity: Metric
-    bits_per_byte: Metric
-    kl: Metric
-    top1_agreement: Metric
+    perplexity: Metric = field(metadata=_about("perplexity", "perplexity"))
+    bits_per_byte: Metric = field(metadata=_about("bits per byte", "bits/byte"))
+    kl: Metric = field(metadata=_about("KL to the original", "KL", "nats per token", windows="window_kl"))
+    top1_agreement: Metric = field(
+        metadata=_about("top-1 agreement", "top-1", "with the original", share=True, windows="window_top1")
+    )
     window_nll: list[float]
     position_nll: list[float]
     agreement: Agreement | None = None
+
+
+METRICS = tuple(replace(f.metadata["about"], name=f.name) for f in fields(Scores) if f.metadata)
+"""The fields of :class:`Scores` that are figures with an interval, in the order in which they are shown."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ghostlab.errors import ResultError
 from ghostlab.results.generation import Generation
 from ghostlab.results.probe import Factor, Probe, RankSweep
 from ghostlab.results.records import (
+    METRICS,
     Baseline,
     CutInfo,
     Metric,
@@ -165,9 +166,10 @@ class RunResult(Record):
         ]
         for name, scores in named:
             row: dict[str, Any] = {"variant": name}
-            for metric in ("perplexity", "bits_per_byte", "kl", "top1_agreement"):
-                figure: Metric = getattr(scores, metric)
-                row |= {metric: figure.value, f"{metric}_low": figure.low, f"{metric}_high": figure.high}
+            for metric in METRICS:
+                figure: Metric = getattr(scores, metric.name)
+                ends = {f"{metric.name}_low": figure.low, f"{metric.name}_high": figure.high}
+                row |= {metric.name: figure.value, **ends}
             if isinstance(scores, RecoveryRun):
                 row |= {
                     "gap_closed": scores.gap_closed,

@@ -17,21 +17,24 @@ from ghostlab.plots.catalog import FIGURES
 from ghostlab.plots.figures.selection import by_score
 from ghostlab.plots.rows import rows
 from ghostlab.recovery.registry import OPERATORS
-from ghostlab.results.records import Metric, RecoveryRun, SelectionInfo
+from ghostlab.results.records import METRICS, Metric, MetricInfo, RecoveryRun, SelectionInfo
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, html, theme
 from ghostlab.ui.page import Outputs, Page, Tab, on
 from ghostlab.ui.sidebar.picker import BY_HAND, choose
 from ghostlab.ui.tabs.overview import files
 
+
+def _head(metric: MetricInfo) -> str:
+    return metric.short[0].upper() + metric.short[1:]
+
+
 _COLUMNS = {
     "variant": "Variant",
     "perplexity": "Perplexity",
     "perplexity_low": "low",
     "perplexity_high": "high",
-    "bits_per_byte": "Bits/byte",
-    "kl": "KL",
-    "top1_agreement": "Top-1",
+    **{each.name: _head(each) for each in METRICS[1:]},
     "gap_closed": "Gap closed",
     "explained": "Explained",
     "parameters_added": "Added",
@@ -43,7 +46,7 @@ _LEGEND = (
     "menu \N{VERTICAL ELLIPSIS} of a column sorts."
 )
 _WIDTHS = ["112px", "102px", "72px", "72px", "94px", "68px", "72px", "102px", "94px", "90px"]
-_SHARES = ["Top-1", "Gap closed", "Explained"]
+_SHARES = [*(_head(each) for each in METRICS if each.share), "Gap closed", "Explained"]
 
 
 def build(page: Page) -> Tab:
