@@ -149,7 +149,7 @@ BAD_INPUT = {
     "unknown recovery": ("--recover magic", "ghost"),
     "unknown criterion": ("--select magic", "shortgpt"),
     "count too large": ("--select shortgpt --count 30", "30"),
-    "rank too small": ("--rank 0", "Rank 0"),
+    "rank too small": ("--rank 0", "--rank is 0"),
 }
 """What is wrong -> flags, and a word that the sentence must contain."""
 
