@@ -20,17 +20,20 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# Two halves, each of two targets side by side: what is said of types and style beside the unit tests, which share the cores; the
-# browser and its servers, which mostly wait, beside the integration tests, two files at a time, whose models take 1 GB each.
-# One thread each, and those that wait must not spin meanwhile.
+# The browser, whose pages wait for a server and are waited for, side by side with everything else, which takes what it leaves of
+# the processor: first unit tests, on all cores, then integration tests, two files at a time, whose models take 1 GB each. One
+# thread each, and those that wait must not spin meanwhile.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: export OMP_WAIT_POLICY ?= PASSIVE
 test: export OMP_NUM_THREADS ?= 1
 test: setup chromium
-	$(MAKE) --no-print-directory --jobs=2 $(SYNC) lint unit
-	$(MAKE) --no-print-directory --jobs=2 $(SYNC) integration browser
+	$(MAKE) --no-print-directory --jobs=3 $(SYNC) browser lint library
 
-.PHONY: unit integration browser test-all
+.PHONY: library unit integration browser test-all
+library: setup
+	nice -n 10 $(MAKE) --no-print-directory unit
+	nice -n 10 $(MAKE) --no-print-directory integration
+
 unit: setup
 	$(BIN)/python -m pytest -m unit --numprocesses auto --dist worksteal --durations=10
 
@@ -61,7 +64,7 @@ screenshots: setup chromium
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	nice -n 10 $(BIN)/mypy
 
 format: setup
 	$(BIN)/ruff check --fix .
