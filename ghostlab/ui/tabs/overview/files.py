@@ -23,7 +23,7 @@ _FILES = {
     "everything.zip": "Everything (ZIP)",
 }
 _WORDS = (
-    "### Take it along\nThe report opens offline with every figure interactive; the toolbar of each figure "
+    "### Downloads\nThe report opens offline with every figure interactive; the toolbar of each figure "
     "saves it as SVG or PNG. The first link reopens this run for as long as this server keeps it. The second "
     "fills in its settings; appended to the address of any other Ghostlab, its query (from `?` on) does the "
     "same."
@@ -130,7 +130,7 @@ def _answer(each: Checkpoint) -> str:
 
 
 def without_operators(result: RunResult) -> str:
-    """Why a result has no operators to take along; empty where it has."""
+    """Why a result has no operators to download; empty where it has."""
     if result.operators:
         return ""
     if any(run.method != "drop" for run in result.runs):

@@ -1,4 +1,4 @@
-"""Overview: the headline numbers, perplexity with intervals, the table, and what to take along."""
+"""Overview: the headline numbers, perplexity with intervals, the table, and downloads."""
 
 from __future__ import annotations
 
