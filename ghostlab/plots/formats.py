@@ -43,10 +43,12 @@ def signed(text: str) -> str:
     return text.removeprefix("-") if zero else text.replace("-", MINUS)
 
 
-def count(value: int) -> str:
+def count(value: float) -> str:
     """A whole number: exact below a million, ``3.2 M`` and ``1.4 B`` above."""
+    if not math.isfinite(value):
+        return NONE
     if abs(value) < 1_000_000:
-        return signed(f"{value:,}")
+        return signed(f"{value:,.0f}")
     unit, size = ("B", 1e9) if abs(value) >= 1_000_000_000 else ("M", 1e6)
     return signed(f"{value / size:,.1f} {unit}")
 
@@ -76,7 +78,7 @@ def percent(share: float | None) -> str:
 def points(share: float) -> str:
     """A difference of shares in percentage points: ``8 points``, ``0.4 points``, ``1 point``."""
     if not math.isfinite(share):
-        return f"{NONE} points"
+        return NONE
     size = signed(f"{100 * share:.{1 if abs(share) < 0.0995 else 0}f}".removesuffix(".0"))
     return f"{size} point" if size.removeprefix(MINUS) == "1" else f"{size} points"
 

@@ -98,6 +98,7 @@ def test_counts_and_shares():
     assert formats.points(-0.0001) == "0 points"
     assert formats.points(-0.034) == "−3.4 points"
     assert formats.count(-1152) == "−1,152"
+    assert formats.count(math.nan) == formats.points(math.nan) == "—"
     assert formats.short(-19_000) == "−19 k"
     assert formats.plural(1, "block") == "1 block"
 

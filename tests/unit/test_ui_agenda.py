@@ -23,8 +23,7 @@ from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
 from ghostlab.ui.queue import Queue
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs.compare import view as compare
-from ghostlab.ui.tabs.compare.handlers import Compare
+from ghostlab.ui.tabs.compare import Compare
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result
 
@@ -125,7 +124,7 @@ def test_queued_runs_are_followed_in_turn_and_each_enters_compare(
     assert "Length" not in visitor.listed, "only what differs is said"
     stored: list[dict[str, str]] = []
     with gr.Blocks():
-        tab = Compare(page.page, compare.build())
+        tab = Compare(page.page)
     for drawn in visitor.drawn:
         stored = tab.add(stored, drawn)
     assert [run["id"] for run in stored] == jobs

@@ -16,14 +16,14 @@ import pytest
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import ConfigError, ResultError
+from ghostlab.plots.figures.atlas import FIRST
 from ghostlab.results.atlas import Atlas, atlas_config
 from ghostlab.settings import Settings
 from ghostlab.ui.page import Page
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar.controls import BY_HAND
-from ghostlab.ui.tabs.atlas import view
-from ghostlab.ui.tabs.atlas.handlers import AtlasTab
+from ghostlab.ui.tabs.atlas import AtlasTab, source
 from tests.helpers.atlases import make_atlas
 from tests.helpers.fakelab import FakeLab
 
@@ -41,7 +41,7 @@ def service(tmp_path: Path) -> Service:
 def tab(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[AtlasTab]:
     monkeypatch.setattr(gr, "Info", lambda *_, **__: None)
     with gr.Blocks() as demo:
-        yield AtlasTab(Page(demo, service), view.build())
+        yield AtlasTab(Page(demo, service))
     demo.close()
 
 
@@ -69,25 +69,24 @@ def test_an_atlas_is_a_job_that_is_no_run(service: Service) -> None:
 
 
 def test_a_page_opens_on_the_example_or_on_the_atlas_of_its_address(tab: AtlasTab) -> None:
-    parts = tab.parts
     opened = tab.open(SimpleNamespace(query_params={}))  # type: ignore[arg-type]
-    assert opened[parts.lengths] == gr.skip()
-    assert opened[parts.source].startswith("**Example**, computed in advance")
+    assert opened[tab.lengths] == gr.skip()
+    assert opened[tab.source].startswith("**Example**, computed in advance")
     job_id = mapped(tab.service)
     opened = tab.open(SimpleNamespace(query_params={"atlas": job_id}))  # type: ignore[arg-type]
-    assert opened == {parts.lengths: "2-3"}, "drawn once the id of the atlas is there"
+    assert opened == {tab.lengths: "2-3"}, "drawn once the id of the atlas is there"
     shown = tab.show(job_id, "Cosine")
-    assert set(shown) == set(parts.drawn)
-    assert shown[parts.source].startswith(
+    assert set(shown) == set(tab.drawn)
+    assert shown[tab.source].startswith(
         "**Your atlas**: tiny, 8 × 256 tokens of wikipedia, seed 2; 21 blocks of 2 to 3"
     )
-    assert shown[parts.words].startswith("### Cosine")
-    assert shown[parts.map].data[0].hovertemplate.startswith("%{customdata}")
-    assert "<p>ghost_sink: " in shown[parts.facts]
-    assert [label for _, label in shown[parts.take].choices] == ["5:7", "5:8"]
+    assert shown[tab.words].startswith("### Cosine")
+    assert shown[tab.map].data[0].hovertemplate.startswith("%{customdata}")
+    assert "<p>ghost_sink: " in shown[tab.facts]
+    assert [label for _, label in shown[tab.take].choices] == ["5:7", "5:8"]
     recoloured = tab.recolour(job_id, "Cosine")
-    assert set(recoloured) == set(parts.coloured)
-    assert recoloured[parts.words] == shown[parts.words]
+    assert set(recoloured) == set(tab.coloured)
+    assert recoloured[tab.words] == shown[tab.words]
 
 
 @pytest.mark.parametrize(
@@ -96,15 +95,15 @@ def test_a_page_opens_on_the_example_or_on_the_atlas_of_its_address(tab: AtlasTa
 )
 def test_a_text_is_named_without_what_is_private(text: str, shown: str) -> None:
     config = RunConfig(text=text)
-    assert f"tokens of {shown}, seed" in view.source(replace(make_atlas(), config=config), False)
+    assert f"tokens of {shown}, seed" in source(replace(make_atlas(), config=config), False)
 
 
 def test_a_block_of_the_map_becomes_the_one_to_drop(tab: AtlasTab) -> None:
     job_id = mapped(tab.service)
-    assert tab.take("5:7", job_id) == [BY_HAND, "5:7"]
+    assert tab.choose("5:7", job_id) == [BY_HAND, "5:7"]
     for label in ("5:6", "0:99", None):
         with pytest.raises(ConfigError, match="not in the atlas"):
-            tab.take(label, job_id)
+            tab.choose(label, job_id)
 
 
 def test_what_is_saved_is_what_the_command_writes(tab: AtlasTab, tmp_path: Path) -> None:
@@ -116,11 +115,14 @@ def test_what_is_saved_is_what_the_command_writes(tab: AtlasTab, tmp_path: Path)
     assert frame["ghost"].tolist() == [block.ghost for block in found.blocks]
 
 
-def test_without_an_example_the_tab_says_what_to_press(tab: AtlasTab, tmp_path: Path) -> None:
-    assert Service(Settings(), FakeLab(), tmp_path / "none").example_atlas is None
-    update = view.drawn(tab.parts, None, True)
-    assert set(update) == set(tab.parts.drawn)
-    assert update[tab.parts.words] == "Press **Compute atlas**."
+def test_without_an_example_the_tab_says_what_to_press(tmp_path: Path) -> None:
+    service = Service(Settings(), FakeLab(), tmp_path / "none")
+    assert service.example_atlas is None
+    with gr.Blocks() as demo:
+        tab = AtlasTab(Page(demo, service))
+    update = tab.show("", FIRST)
+    assert set(update) == set(tab.drawn)
+    assert update[tab.words] == "Press **Compute atlas**."
 
 
 def test_the_example_is_of_the_default_settings() -> None:

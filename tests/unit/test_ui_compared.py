@@ -24,9 +24,8 @@ from ghostlab.ui.page import Page, Update
 from ghostlab.ui.service import uploads
 from ghostlab.ui.service.downloads import Outbox
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs.compare import view
-from ghostlab.ui.tabs.compare.handlers import MOST, Compare, entries
-from ghostlab.ui.tabs.overview import files as sharing
+from ghostlab.ui.tabs import downloads, tables
+from ghostlab.ui.tabs.compare import MOST, Compare, entries
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.figures import said
 from tests.helpers.results import make_result
@@ -40,7 +39,7 @@ def tab(tmp_path: Path) -> Compare:
     limits = Limits(kept_results=2)
     service = Service(Settings(limits=limits), FakeLab(), make_result().save(tmp_path / "example"))
     with gr.Blocks() as demo:
-        return Compare(Page(demo, service), view.build())
+        return Compare(Page(demo, service))
 
 
 def shown(tab: Compare, stored: Any) -> Update:
@@ -49,7 +48,7 @@ def shown(tab: Compare, stored: Any) -> Update:
 
 def chosen(tab: Compare, update: Update) -> tuple[Any, Any]:
     """The two rows that are compared after an update."""
-    values = (update[tab.parts.first], update[tab.parts.second])
+    values = (update[tab.first], update[tab.second])
     first, second = (value.value if isinstance(value, gr.Dropdown) else value for value in values)
     return first, second
 
@@ -64,26 +63,26 @@ def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compare) -> No
     assert tab.add(stored, job_id) == stored
     assert [run["name"] for run in stored] == ["Example", "Run 1"]
     assert tab.add(stored, "") == stored, "the example is there already"
-    parts, page = tab.parts, shown(tab, stored)
-    assert list(page[parts.table].data["No."]) == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert page[parts.table].data["Perplexity"].dtype.kind == "f"
-    assert not page[parts.gone].visible
+    page = shown(tab, stored)
+    assert list(page[tab.table].data["No."]) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert page[tab.table].data["Perplexity"].dtype.kind == "f"
+    assert not page[tab.gone].visible
     assert chosen(tab, page) == ("Example: ghost", "Example: affine")
-    assert page[parts.chosen].value == "Run 1"
-    assert page[parts.verdict].startswith("ghost needs")
+    assert page[tab.chosen].value == "Run 1"
+    assert page[tab.verdict].startswith("ghost needs")
     other = tab.compare(stored, "Example: ghost", "Run 1: ghost")
-    assert "not measured on the same windows" in other[parts.verdict]
+    assert "not measured on the same windows" in other[tab.verdict]
 
 
 def test_figures_stand_with_their_interval_and_the_model_where_there_are_several(tab: Compare) -> None:
-    frame = shown(tab, [EXAMPLE])[tab.parts.table]
+    frame = shown(tab, [EXAMPLE])[tab.table]
     assert list(frame.data.columns)[-1] == "Added", "one model goes without saying"
     run = make_result().runs[0].perplexity
     assert f">{run.value:.1f} ({run.low:.1f} to {run.high:.1f})<" in frame.to_html()
     model = replace(make_result().model, name="another")
-    table = shown(tab, tab.add([EXAMPLE], given(tab, model=model)))[tab.parts.table]
+    table = shown(tab, tab.add([EXAMPLE], given(tab, model=model)))[tab.table]
     assert list(table.data["Model"])[-1] == "another"
-    assert len(table.data.columns) == len(view._WIDTHS)
+    assert len(table.data.columns) == len(tables.RUN_WIDTHS)
 
 
 def test_compare_begins_with_the_best_and_the_runner_up_that_overview_names(tab: Compare) -> None:
@@ -107,15 +106,15 @@ def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compare) -> None:
     clicked = SimpleNamespace(row_value=[1, "Example"])
     taken = tab.take([EXAMPLE], *pair, clicked)  # type: ignore[arg-type]
     assert chosen(tab, taken) == ("Example: affine", "Example: pruned")
-    assert set(taken) == {tab.parts.first, tab.parts.second, *tab.parts.comparison}
+    assert set(taken) == {tab.first, tab.second, *tab.comparison}
     for row in ([3], [9], ["x"], [], None):
         same = tab.take([EXAMPLE], *pair, SimpleNamespace(row_value=row))  # type: ignore[arg-type]
-        assert same == {tab.parts.first: gr.skip()}
+        assert same == {tab.first: gr.skip()}
     update = tab.compare([EXAMPLE], *pair)
-    verdict, table = update[tab.parts.verdict], update[tab.parts.pair]
+    verdict, table = update[tab.verdict], update[tab.pair]
     assert verdict.startswith(("ghost needs", "affine needs")), "one run: no need to name it"
     assert list(table.data.columns[:3]) == ["Figure", "ghost", "affine"]
-    assert set(update) == set(tab.parts.comparison), "every panel"
+    assert set(update) == set(tab.comparison), "every panel"
     assert None not in update.values()
     shown = table.to_html()
     assert re.search(
@@ -123,9 +122,9 @@ def test_a_click_replaces_the_row_that_was_chosen_earlier(tab: Compare) -> None:
     )
     for second in (None, "Example: ghost"):
         nothing = tab.compare([EXAMPLE], "Example: ghost", second)
-        assert nothing.pop(tab.parts.verdict) == "Choose two different rows."
+        assert nothing.pop(tab.verdict) == "Choose two different rows."
         assert set(nothing.values()) == {None}
-    assert "no run to compare" in tab.compare([], None, None)[tab.parts.verdict]
+    assert "no run to compare" in tab.compare([], None, None)[tab.verdict]
 
 
 def test_runs_are_renamed_and_removed_under_names_that_stay_apart(tab: Compare) -> None:
@@ -157,7 +156,7 @@ def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare
     stored = tab.add([EXAMPLE], given(tab, config=config))
     for _ in range(2):
         given(tab)
-    words = shown(tab, stored)[tab.parts.gone]
+    words = shown(tab, stored)[tab.gone]
     assert words.visible
     assert "made room for newer ones" in words.value
     assert "?model=embedded&text=wikipedia&drop=3%3A5&recover=ghost" in words.value
@@ -168,7 +167,7 @@ def test_an_evicted_run_is_said_to_be_gone_and_how_to_have_it_again(tab: Compare
         "Example: original",
     ]
     stored[1]["id"], stored[1]["query"] = "never", "sequences=<script>"
-    assert shown(tab, stored)[tab.parts.gone].value == "**Run 1**: That result is no longer on this server."
+    assert shown(tab, stored)[tab.gone].value == "**Run 1**: That result is no longer on this server."
 
 
 @pytest.mark.parametrize("stored", [None, "x", [1], [{"id": 3, "name": "", "query": ""}], [{"id": "a"}], {}])
@@ -242,10 +241,10 @@ def test_a_configuration_and_a_result_are_told_apart_and_read_back(tab: Compare)
 
 def test_a_link_names_what_it_is_about_and_rebuilds_it_unless_it_is_too_long() -> None:
     for config in (RunConfig(), RunConfig(drop=None, select="shortgpt"), RunConfig(recover=(), seed=3)):
-        query = sharing.link_query(config)
+        query = downloads.link_query(config)
         assert query.startswith("model=embedded&text=wikipedia&drop=")
         assert RunConfig.from_query(query) == config
-    assert sharing.link_query(RunConfig(text="paste:" + "word " * 600)) == ""
+    assert downloads.link_query(RunConfig(text="paste:" + "word " * 600)) == ""
 
 
 @pytest.mark.parametrize(
@@ -267,14 +266,14 @@ def test_links_are_those_of_the_visitors_browser(
 ) -> None:
     monkeypatch.setenv("GRADIO_ROOT_PATH", root)
     url = SimpleNamespace(netloc="127.0.0.1:7860", scheme="http", path="/gradio_api/queue/join")
-    assert sharing.address(SimpleNamespace(headers=headers, url=url)) == expected  # type: ignore[arg-type]
+    assert downloads.address(SimpleNamespace(headers=headers, url=url)) == expected  # type: ignore[arg-type]
 
 
 def test_what_differs_is_a_short_table_and_both_texts_stand_side_by_side(tab: Compare) -> None:
     config = replace(make_result().config, sequences=9, prompt="<b>" + "long " * 99)
     stored = tab.add([EXAMPLE], given(tab, config=config))
-    parts, update = tab.parts, tab.compare(stored, "Example: ghost", "Run 1: affine")
-    settings, words, texts = (update[part] for part in (parts.settings, parts.texts_words, parts.texts))
+    update = tab.compare(stored, "Example: ghost", "Run 1: affine")
+    settings, words, texts = (update[part] for part in (tab.settings, tab.texts_words, tab.texts))
     assert settings.count("<tr>") == 3, "head, sequences, prompt"
     assert "<td>9</td>" in settings
     assert "&lt;b&gt;" in settings
@@ -282,5 +281,5 @@ def test_what_differs_is_a_short_table_and_both_texts_stand_side_by_side(tab: Co
     assert "Example: ghost" in words
     assert "Run 1: affine" in words
     assert texts.count("<article") == 2
-    alike = tab.compare(stored, "Example: ghost", "Example: affine")[parts.settings]
+    alike = tab.compare(stored, "Example: ghost", "Example: affine")[tab.settings]
     assert "with the same settings" in alike

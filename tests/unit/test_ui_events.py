@@ -29,8 +29,8 @@ from ghostlab.ui.page import user_errors
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.picker import BY_HAND
-from ghostlab.ui.tabs.overview import view as overview
-from ghostlab.ui.tabs.overview.files import without_operators
+from ghostlab.ui.tabs import overview
+from ghostlab.ui.tabs.downloads import without_operators
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import make_result, with_selection
 

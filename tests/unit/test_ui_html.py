@@ -15,9 +15,8 @@ from ghostlab.plots import html as templates
 from ghostlab.plots.html import TEMPLATES, macro
 from ghostlab.results.run import RunResult
 from ghostlab.ui import html, theme
+from ghostlab.ui.tabs import downloads, overview, tables
 from ghostlab.ui.tabs.generate import columns_of, lead_of
-from ghostlab.ui.tabs.overview import files
-from ghostlab.ui.tabs.overview import view as overview
 from tests.helpers.results import MULTIPLIES, make_result
 
 pytestmark = pytest.mark.unit
@@ -98,7 +97,7 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
     assert "Original" in shown
     assert "Pruned" in shown
     assert all(f"({run.label})</span>" in shown for run in RESULT.runs)
-    table = overview.table_of(RESULT).data
+    table = tables.variants(RESULT).data
     assert list(table["Variant"]) == ["original", "pruned", *(run.label for run in RESULT.runs)]
     numeric = table.drop(columns="Variant")
     assert all(kind.kind in "fi" for kind in numeric.dtypes), "columns must sort as numbers"
@@ -109,7 +108,7 @@ def test_headline_and_table_hold_the_numbers_of_the_result() -> None:
 def test_the_overview_says_which_recoveries_can_be_ordinary_checkpoints() -> None:
     result = make_result(("ghost", "mean_shift", "affine"))
     named = replace(result.runs[1], label="mean_shift, rank 4")
-    lines = files.as_stock(replace(result, runs=[result.runs[0], named, result.runs[2]])).splitlines()
+    lines = downloads.as_stock(replace(result, runs=[result.runs[0], named, result.runs[2]])).splitlines()
     assert lines[-2:] == [
         f"- **ghost**, **affine**: no. {MULTIPLIES}",
         "- **mean_shift, rank 4**: yes, `ghostlab export --result result/ --method 'mean_shift, rank 4' "

@@ -21,11 +21,9 @@ from ghostlab.settings import Settings
 from ghostlab.ui.page import Page
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs import operator, panels, tables
 from ghostlab.ui.tabs import spectrum as ranks
-from ghostlab.ui.tabs.operator import switches
-from ghostlab.ui.tabs.operator import view as operator
-from ghostlab.ui.tabs.operator.switches import swept_parts
+from ghostlab.ui.tabs.operator import swept_parts
 from ghostlab.ui.tabs.spectrum import at_once, swept_ranks
 from tests.helpers.fakelab import FakeLab
 from tests.helpers.results import CHANNELS, make_probe, make_result
@@ -104,20 +102,22 @@ def test_tabs_show_the_latest_probe_first_and_its_text() -> None:
         make_probe(Alteration(rank=8), 80.0, window, "affine"),
     ]
     probed = replace(result, probes=[*made, replace(made[0], prompt="another", alteration=Alteration())])
-    frame = switches.table_of(probed.probes).data
+    frame = tables.probes(probed.probes).data
     assert list(frame["Put in"]) == [
         "whole map",
         "whole map, rank 8 (truncated SVD)",
         "whole map, strength 0.5",
     ]
     assert frame["Added"].dtype.kind == "i"
-    texts = switches.texts_of(probed)
+    texts = operator.texts_of(probed)
     assert texts.count("<article") == 4, "original, pruned, and the two that continue this prompt"
     assert "so it says" in texts
-    assert switches.texts_of(result) == ""
-    assert switches.latest(result) == result.runs[0]
-    assert switches.latest(replace(result, probes=made)) == result.runs[1]
-    assert switches.latest(replace(result, runs=[], probes=[])) is None
+    assert operator.texts_of(result) == ""
+    for given, run in ((result, result.runs[0]), (replace(result, probes=made), result.runs[1])):
+        row = panels.probed(given)
+        assert row is not None
+        assert row.run == run
+    assert panels.probed(replace(result, runs=[], probes=[])) is None
 
 
 def test_the_slider_begins_at_the_suggested_rank_and_stays_at_one_that_was_measured_alone() -> None:
@@ -159,7 +159,7 @@ def test_tabs_without_a_map_say_so(service: Service) -> None:
     with gr.Blocks() as demo:
         page = Page(demo, service)
         page.controls["rank"] = gr.Number(label="Rank")
-        tried, taken = switches.build(page, gr.Radio(label="Recovery")), ranks.build(page)
+        tried, taken = operator.switches(page, gr.Radio(label="Recovery")), ranks.build(page)
     assert "has a map to alter" in tried.words.render(bare)[0]
     assert "has a map to take a rank of" in taken.words.render(bare)[0]
     assert taken.figures.render(bare)[-1] == taken.words.render(bare)[0]
@@ -174,7 +174,7 @@ def test_figures_of_a_result_that_is_gone_say_so_in_a_sentence(service: Service)
         ranks.build(page)
     handlers = [(event.fn.__name__, event.fn) for event in demo.fns.values() if event.fn]
     asked = {"choose": ("ghost", "20:25"), "redraw": ("ghost",)}
-    asked |= dict.fromkeys(("tell", "follow"), ("ghost", "reduced_rank", 8))
+    asked |= dict.fromkeys(("say", "follow"), ("ghost", "reduced_rank", 8))
     assert {name for name, _ in handlers} >= set(asked)
     for name, handler in handlers:
         if name in asked:

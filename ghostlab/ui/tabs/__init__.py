@@ -1,4 +1,4 @@
-"""The tabs in their order: each lays itself out and wires itself. A new tab is one line here."""
+"""The tabs in their order: each lays itself out and wires itself. A new tab is a file here and one line."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Callable
 
 from ghostlab.plots.catalog import LIKELIHOOD, STATE
 from ghostlab.ui.page import Page, Tab
-from ghostlab.ui.tabs import generate, panels, spectrum, tasks
-from ghostlab.ui.tabs.atlas import handlers as atlas
-from ghostlab.ui.tabs.compare import handlers as compare
-from ghostlab.ui.tabs.operator import view as operator
-from ghostlab.ui.tabs.overview import view as overview
+from ghostlab.ui.tabs import atlas, compare, generate, operator, overview, panels, spectrum, tasks
 
 TABS: dict[str, Callable[[Page], Tab]] = {
     "Overview": overview.build,

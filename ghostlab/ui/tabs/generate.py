@@ -15,6 +15,7 @@ from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, html
 from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
 from ghostlab.ui.service import requests
+from ghostlab.ui.tabs import panels
 
 _HOW = (
     "Every variant continues the prompt with the same weights; they differ only where layers were dropped. "
@@ -27,45 +28,33 @@ def build(page: Page) -> Tab:
     """Prompt and settings of its own, Generate and Stop, and one column per variant."""
     with gr.Row(equal_height=False):
         prompt = gr.Textbox(
-            RunConfig.prompt,
-            label="Prompt",
-            lines=5,
-            max_lines=8,
-            scale=3,
-            min_width=280,
+            RunConfig.prompt, label="Prompt", lines=5, max_lines=8, scale=3, min_width=280,
             elem_id="generate-prompt",
-        )
+        )  # fmt: skip
         with gr.Column(scale=2, min_width=280):
             with gr.Row():
                 form = gr.Dropdown(
-                    list(get_args(PromptFormat)),
-                    value=RunConfig.prompt_format,
-                    label="Prompt format",
-                    elem_id="generate-format",
-                    min_width=120,
-                )
+                    list(get_args(PromptFormat)), value=RunConfig.prompt_format, label="Prompt format",
+                    elem_id="generate-format", min_width=120,
+                )  # fmt: skip
                 new_tokens = gr.Number(RunConfig.new_tokens, label="New tokens", precision=0, min_width=120)
             with gr.Row():
                 temperature = gr.Number(RunConfig.temperature, label="Temperature", step=0.1, min_width=120)
                 top_p = gr.Number(RunConfig.top_p, label="Top p", step=0.05, min_width=120)
             with gr.Row():
                 start = gr.Button("Generate", variant="primary", elem_id="generate", min_width=120)
-                stop = gr.Button(
-                    "Stop", variant="stop", interactive=False, elem_id="generate-stop", min_width=90
-                )
-    going = job_progress("generate", phone=True)
-    gr.Markdown(_HOW, elem_classes="gl-figure-title")
+                stop = panels.stop_button("generate")
+    page.buttons.append(JobButtons([start], stop, job_progress("generate", phone=True)))
+    panels.prose(_HOW)
     explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")
     columns = gr.HTML(elem_id="columns")
 
     def words(result: RunResult) -> list[Any]:
-        config = result.config
-        asked = [config.prompt, config.prompt_format, max(config.new_tokens, 1), config.temperature]
-        return [*asked, config.top_p]
+        c = result.config
+        return [c.prompt, c.prompt_format, max(c.new_tokens, 1), c.temperature, c.top_p]
 
     settings = [prompt, form, new_tokens, temperature, top_p]
-    page.buttons.append(JobButtons([start], stop, going))
     page.on_start(start.click, partial(requests.generate, page.service), [page.shown, *settings])
     live = Outputs([lead, columns], lambda result, view: [lead_of(result), columns_of(result, view)])
     return Tab(words=Outputs(settings, words), live=live)

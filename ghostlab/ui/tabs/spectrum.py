@@ -12,15 +12,13 @@ from ghostlab.plots.catalog import FIGURES, SPECTRUM
 from ghostlab.plots.figures.probes import rank_expected
 from ghostlab.plots.figures.spectrum import rank_at
 from ghostlab.plots.formats import unbroken
-from ghostlab.plots.rows import Row, rows
+from ghostlab.plots.rows import Row
 from ghostlab.results.probe import FACTORS, Alteration, Factor
 from ghostlab.results.run import RunResult
-from ghostlab.ui import explain
 from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress, on
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import panels
-from ghostlab.ui.tabs.operator.switches import best
 
 _RANKS = FIGURES["ranks"]
 _INTRO = (
@@ -40,8 +38,7 @@ _NONE = "No recovery of this run has a map to take a rank of."
 def build(page: Page) -> Tab:
     """Figures on the singular values and on truncation; ranks to be put into the model."""
     drawn = panels.build(page, "spectrum", SPECTRUM, by_block=True).figures
-    gr.Markdown(_INTRO, elem_classes="gl-figure-title")
-    explain.what_is_this("ranks")
+    panels.prose(_INTRO)
     with gr.Row():
         recovery = gr.Radio([], label="Recovery", interactive=True, elem_id="rank-recovery", min_width=200)
         factor = gr.Radio(
@@ -49,38 +46,32 @@ def build(page: Page) -> Tab:
             elem_id="rank-factor", min_width=260,
         )  # fmt: skip
         rank = gr.Slider(1, 2, 2, step=1, label="Rank kept", elem_id="rank-kept", min_width=260)
-    told = gr.Markdown(elem_id="rank-words")
+    words = gr.Markdown(elem_id="rank-words")
     with gr.Row():
         start = gr.Button("Measure this rank", variant="primary", elem_id="rank-measure", min_width=140)
         many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
-        stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="rank-stop", min_width=90)
+        stop = panels.stop_button("rank")
         use = gr.Button("Use in next run", elem_id="rank-use", min_width=140)
-    going = job_progress("rank")
-    words = gr.Markdown(elem_classes="gl-figure-title", elem_id="ranks-words")
-    with gr.Row():
-        plots = [
-            gr.Plot(show_label=False, label=title, container=False, min_width=280, elem_id=f"ranks-{index}")
-            for index, title in enumerate(("Perplexity by rank", "KL by rank"))
-        ]
+    page.buttons.append(JobButtons([start, many], stop, job_progress("rank")))
+    places = panels.slot(_RANKS, "ranks")
 
-    def tell(shown: str, label: str | None, how: Factor, asked: float) -> str:
-        return _rank_words(_recovery(page.result(shown), label), how, int(asked))
+    def say(shown: str, label: str | None, how: Factor, kept: float) -> str:
+        return _rank_words(panels.probed(page.result(shown), label), how, int(kept))
 
-    def follow(shown: str, label: str | None, how: Factor, asked: float) -> list[Any]:
-        return _after_probe(page.result(shown), label, how, int(asked))
+    def follow(shown: str, label: str | None, how: Factor, kept: float) -> list[Any]:
+        return _after_probe(page.result(shown), label, how, int(kept))
 
     def redraw(shown: str, label: str | None) -> list[Any]:
-        return _rank_plots(_recovery(page.result(shown), label))
+        return _drawn(page.result(shown), label)
 
     at: list[Component] = [page.shown, recovery, factor, rank]
     changes = [recovery.input, factor.input, rank.change]
-    on(changes, tell, at, told, trigger_mode="always_last")
-    on(page.shown.change, follow, at, [rank, told])
-    on(recovery.input, redraw, [page.shown, recovery], [words, *plots])
+    on(changes, say, at, words, trigger_mode="always_last")
+    on(page.shown.change, follow, at, [rank, words])
+    on(recovery.input, redraw, [page.shown, recovery], places)
 
     def queue(owner: str, shown: str, label: str | None, how: Factor, kept: float) -> str:
-        asked = [Alteration(rank=int(kept), factor=how)]
-        return requests.probe(page.service, owner, shown, label, asked)
+        return requests.probe(page.service, owner, shown, label, [Alteration(rank=int(kept), factor=how)])
 
     def queue_many(owner: str, shown: str, label: str | None) -> str:
         width = page.service.result(shown).model.hidden_size
@@ -96,14 +87,10 @@ def build(page: Page) -> Tab:
         return chosen
 
     on(use.click, use_rank, [page.shown, rank], page.controls["rank"])
-    page.buttons.append(JobButtons([start, many], stop, going))
     page.on_start(start.click, queue, at)
     page.on_start(many.click, queue_many, [page.shown, recovery])
     page.on_start(rank.release, release, [page.shown, page.job, recovery, factor, rank])
-    return Tab(
-        drawn + Outputs([recovery, factor, rank, told], _initial),
-        Outputs([words, *plots], lambda result: _rank_plots(_recovery(result, None))),
-    )
+    return Tab(drawn + Outputs([recovery, factor, rank, words], _initial), Outputs(places, _drawn))
 
 
 def swept_ranks(width: int) -> list[Alteration]:
@@ -126,16 +113,8 @@ def at_once(service: Service, shown: str, job: str) -> bool:
     return result is not None and bool(result.operators) and (going is None or going.finished)
 
 
-def _recovery(result: RunResult, label: str | None) -> Row | None:
-    """The recovery of that label; else the one probed last, else the best; only such as have a map."""
-    labels = [label or "", *(probe.label for probe in reversed(result.probes))]
-    known = {row.variant: row for row in rows(result) if row.operator is not None}
-    found = next((known[name] for name in labels if name in known), None)
-    return found or (rows(result)[2 + best(result)] if known else None)
-
-
 def _initial(result: RunResult) -> list[Any]:
-    names, row = [run.label for run in result.runs if run.operators], _recovery(result, None)
+    names, row = [run.label for run in result.runs if run.operators], panels.probed(result)
     chosen = gr.Radio(choices=names, value=row.variant if row else None, visible=len(names) > 1)
     rank = _suggested(row, "reduced_rank") or max(result.model.hidden_size // LOW, 1)
     slider = gr.Slider(maximum=result.model.hidden_size, value=rank)
@@ -143,17 +122,17 @@ def _initial(result: RunResult) -> list[Any]:
 
 
 def _suggested(row: Row | None, factor: Factor) -> int | None:
-    best = row.result.rank_sweep(row.run, factor).suggested if row and row.run else None
-    return best.alteration.rank if best else None
+    probe = row.result.rank_sweep(row.run, factor).suggested if row and row.run else None
+    return probe.alteration.rank if probe else None
 
 
 def _after_probe(result: RunResult, label: str | None, factor: Factor, rank: int) -> list[Any]:
     """Slider and words once there is news: after several ranks were measured, the suggested one is taken."""
     last = result.probes[-1] if result.probes else None
     swept = last is not None and last.alteration.rank is not None and last.generation is None
-    row = _recovery(result, label)
-    found = _suggested(row, factor) if swept else None
-    return [found or gr.skip(), _rank_words(row, factor, found or rank)]
+    row = panels.probed(result, label)
+    suggested = _suggested(row, factor) if swept else None
+    return [suggested or gr.skip(), _rank_words(row, factor, suggested or rank)]
 
 
 def _rank_words(row: Row | None, factor: Factor, rank: int) -> str:
@@ -165,7 +144,8 @@ def _rank_words(row: Row | None, factor: Factor, rank: int) -> str:
     return unbroken(f"{block}{rank_at(first, rank, factor)} {expected}".strip())
 
 
-def _rank_plots(row: Row | None) -> list[Any]:
+def _drawn(result: RunResult, label: str | None = None) -> list[Any]:
+    row = panels.probed(result, label)
     if row is None:
         return [_NONE, style.empty(_NONE), style.empty(_NONE)]
     return [unbroken(_RANKS.sentence([row])), *_RANKS.figures([row])]

@@ -1,20 +1,22 @@
-"""Links to a run and files of it: addresses as the visitor's browser knows them, files made when asked."""
+"""Links to a run and files of it: addresses as the visitor's browser knows them, files made on a click."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.report import bundle
-from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, Checkpoint, RunResult
+from ghostlab.results.run import OPERATOR_FILE, RESULT_FILE, RunResult
 from ghostlab.ui.address import LONGEST, query_of
 from ghostlab.ui.page import Outputs, Page, on
+from ghostlab.ui.tabs.panels import prose
 
-MAKING = {"concurrency_id": "files", "concurrency_limit": 2}
 _FILES = {
     "report.html": "Report (HTML)",
     RESULT_FILE: "Result (JSON)",
@@ -67,7 +69,7 @@ def _first(header: str | None) -> str:
 
 def build(page: Page) -> Outputs:
     """Command, links, files and a way back in, laid out and wired; returns what a result changes of it."""
-    gr.Markdown(_WORDS, elem_classes="gl-figure-title")
+    prose(_WORDS)
     command = gr.Code(
         language=None, label="The same run on the command line", interactive=False, buttons=["copy"],
         elem_id="command", lines=1, wrap_lines=True, show_line_numbers=False,
@@ -80,15 +82,14 @@ def build(page: Page) -> Outputs:
             name: gr.Button(label, size="md", min_width=132, elem_id=f"get-{name.partition('.')[0]}")
             for name, label in _FILES.items()
         }
-    lacking = gr.Markdown(elem_classes="gl-figure-title", elem_id="no-operators", visible=False)
-    stock = gr.Markdown(elem_classes="gl-figure-title", elem_id="stock")
-    gr.Markdown(_BACK, elem_classes="gl-figure-title")
+    lacking = prose(elem_id="no-operators", visible=False)
+    stock = prose(elem_id="stock")
+    prose(_BACK)
     with gr.Row(elem_classes="gl-actions"):
         page.open_file = gr.UploadButton(
             "Open a file", file_types=[".json"], type="binary", size="md", min_width=132, scale=0,
             elem_id="open-file",
         )  # fmt: skip
-    ready = gr.DownloadButton("File", visible="hidden", elem_id="ready")
 
     def links(shown: str, request: gr.Request) -> list[Any]:
         """The two links of a result, whether its operators can be had, and if not, why."""
@@ -106,27 +107,37 @@ def build(page: Page) -> Outputs:
         result = page.service.result(shown)
         return str(page.files.make(lambda folder: bundle.write(result, name, folder)))
 
-    on(
-        [page.demo.load, page.shown.change],
-        links,
-        page.shown,
-        [run_link, config_link, files[OPERATOR_FILE], lacking],
-    )
-    for name, button in files.items():
-        made = on(button.click, partial(make, name), page.shown, ready, **MAKING)
-        made.success(None, ready, None, js="ghostlab.saveFile")
+    places = [run_link, config_link, files[OPERATOR_FILE], lacking]
+    on([page.demo.load, page.shown.change], links, page.shown, places)
+    offer(files, make, page.shown, "ready")
     return Outputs([command, stock], lambda result: [result.config.to_command(), as_stock(result)])
 
 
+def offer(
+    buttons: Mapping[str, gr.Button], make: Callable[..., str], source: Component, elem_id: str
+) -> None:
+    """Let each button make its file and the browser save it.
+
+    Args:
+        buttons: By name of their file.
+        make: Given such a name and the value of ``source``, returns the path of the file.
+    """
+    ready = gr.DownloadButton("File", visible="hidden", elem_id=elem_id)
+    for name, button in buttons.items():
+        made = on(
+            button.click, partial(make, name), source, ready, concurrency_id="files", concurrency_limit=2
+        )
+        made.success(None, ready, None, js="ghostlab.saveFile")
+
+
 def as_stock(result: RunResult) -> str:
-    """A line for each recovery, or for all that are kept from it by the same; nothing for older results."""
-    lines = [f"- {_answer(each)}" for each in result.checkpoints()]
+    """A line for each recovery, or for several where the same reason rules them out; empty without any."""
+    lines = [
+        f"- {', '.join(f'**{name}**' for name in each.names)}: "
+        + (f"no. {each.reason}" if each.reason else f"yes, `{each.command}`")
+        for each in result.checkpoints()
+    ]
     return "\n".join([_STOCK, "", *lines]) if lines else ""
-
-
-def _answer(each: Checkpoint) -> str:
-    names = ", ".join(f"**{name}**" for name in each.names)
-    return f"{names}: no. {each.reason}" if each.reason else f"{names}: yes, `{each.command}`"
 
 
 def without_operators(result: RunResult) -> str:

@@ -1,1 +1,0 @@
-"""The atlas: every block of the model."""

@@ -1,1 +1,0 @@
-"""Operator: what a map does, and switching parts of it off."""

@@ -1,1 +1,0 @@
-"""Overview: the result at one look, and its files."""
