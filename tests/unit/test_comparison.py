@@ -10,7 +10,7 @@ import pytest
 from ghostlab.errors import ResultError
 from ghostlab.results.compare import compare, differences, likelihood, same_windows, sides
 from ghostlab.results.statistics import difference, paired
-from ghostlab.ui.tabs.tables import runs
+from ghostlab.ui.tabs.tables import run_frame
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
@@ -112,7 +112,7 @@ def test_a_result_compares_by_label_and_names_those_it_has() -> None:
 
 def test_the_table_holds_numbers_that_sort_as_numbers() -> None:
     result = make_result()
-    frame = runs([("first", side) for side in sides(result)])
+    frame = run_frame([("first", side) for side in sides(result)])
     assert list(frame["no"]) == [1, 2, 3, 4]
     assert list(frame.sort_values("perplexity")["recovery"]) == ["original", "ghost", "affine", "pruned"]
     assert all(frame[name].dtype.kind in "fi" for name in frame.columns[5:12])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -76,7 +74,7 @@ def test_a_page_opens_on_the_example_or_on_the_atlas_of_its_address(tab: AtlasTa
     opened = tab.open(SimpleNamespace(query_params={"atlas": job_id}))  # type: ignore[arg-type]
     assert opened == {tab.lengths: "2-3"}, "drawn once the id of the atlas is there"
     shown = tab.show(job_id, "Cosine")
-    assert set(shown) == set(tab.drawn)
+    assert set(shown) == set(tab.places)
     assert shown[tab.source].startswith(
         "**Your atlas**: tiny, 8 × 256 tokens of wikipedia, seed 2; 21 blocks of 2 to 3"
     )
@@ -85,7 +83,7 @@ def test_a_page_opens_on_the_example_or_on_the_atlas_of_its_address(tab: AtlasTa
     assert "<p>ghost_sink: " in shown[tab.facts]
     assert [label for _, label in shown[tab.take].choices] == ["5:7", "5:8"]
     recoloured = tab.recolour(job_id, "Cosine")
-    assert set(recoloured) == set(tab.coloured)
+    assert set(recoloured) == set(tab.map_places)
     assert recoloured[tab.words] == shown[tab.words]
 
 
@@ -109,9 +107,11 @@ def test_a_block_of_the_map_becomes_the_one_to_drop(tab: AtlasTab) -> None:
 def test_what_is_saved_is_what_the_command_writes(tab: AtlasTab, tmp_path: Path) -> None:
     job_id = mapped(tab.service)
     found = tab.service.atlas(job_id)
-    assert Atlas.from_dict(json.loads(tab.json(job_id))) == found
-    assert tab.json(job_id) == found.save(tmp_path / "a.json").read_text()
-    frame: Any = pd.read_csv(io.StringIO(tab.csv(job_id)))
+    made = Path(tab.export("json", job_id))
+    assert made.name == "atlas.json"
+    assert Atlas.load(made) == found
+    assert made.read_bytes() == found.save(tmp_path / "a.json").read_bytes()
+    frame: Any = pd.read_csv(tab.export("csv", job_id))
     assert frame["ghost"].tolist() == [block.ghost for block in found.blocks]
 
 
@@ -121,7 +121,7 @@ def test_without_an_example_the_tab_says_what_to_press(tmp_path: Path) -> None:
     with gr.Blocks() as demo:
         tab = AtlasTab(Page(demo, service))
     update = tab.show("", FIRST)
-    assert set(update) == set(tab.drawn)
+    assert set(update) == set(tab.places)
     assert update[tab.words] == "Press **Compute atlas**."
 
 

@@ -68,7 +68,7 @@ def test_a_run_enters_the_list_once_and_its_rows_are_numbers(tab: Compare) -> No
     assert page[tab.table].data["Perplexity"].dtype.kind == "f"
     assert not page[tab.gone].visible
     assert chosen(tab, page) == ("Example: ghost", "Example: affine")
-    assert page[tab.chosen].value == "Run 1"
+    assert page[tab.run].value == "Run 1"
     assert page[tab.verdict].startswith("ghost needs")
     other = tab.compare(stored, "Example: ghost", "Run 1: ghost")
     assert "not measured on the same windows" in other[tab.verdict]

@@ -114,10 +114,10 @@ def test_tabs_show_the_latest_probe_first_and_its_text() -> None:
     assert "so it says" in texts
     assert operator.texts_of(result) == ""
     for given, run in ((result, result.runs[0]), (replace(result, probes=made), result.runs[1])):
-        row = panels.probed(given)
+        row = panels.recovery_with_map(given)
         assert row is not None
         assert row.run == run
-    assert panels.probed(replace(result, runs=[], probes=[])) is None
+    assert panels.recovery_with_map(replace(result, runs=[], probes=[])) is None
 
 
 def test_the_slider_begins_at_the_suggested_rank_and_stays_at_one_that_was_measured_alone() -> None:
@@ -183,5 +183,5 @@ def test_figures_of_a_result_that_is_gone_say_so_in_a_sentence(service: Service)
 
 
 def test_tokens_are_quoted_so_that_nothing_of_them_is_markdown() -> None:
-    assert operator._quoted(Excitement("a `b", " *c*\n", 1.0, True)) == "`a 'b`**` *c*⏎`** (massive)"
-    assert operator._quoted(Excitement("", "", 1.0, False)) == "**`␣`**"
+    assert operator._quote(Excitement("a `b", " *c*\n", 1.0, True)) == "`a 'b`**` *c*⏎`** (massive)"
+    assert operator._quote(Excitement("", "", 1.0, False)) == "**`␣`**"

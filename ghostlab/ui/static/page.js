@@ -8,13 +8,6 @@ window.ghostlab = {
     link.click();
     link.remove();
   },
-  /** Saves a text that the page holds, so that nothing is left on the server. */
-  saveText(text, name) {
-    if (!text) return;
-    const url = URL.createObjectURL(new Blob([text]));
-    Object.assign(document.createElement("a"), {href: url, download: name}).click();
-    URL.revokeObjectURL(url);
-  },
   /** On a phone the sidebar lies over the page. */
   foldSidebar() {
     if (innerWidth < 768) document.querySelector("#sidebar.open .toggle-button")?.click();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -30,6 +31,7 @@ from ghostlab.ui.service import requests
 from ghostlab.ui.sidebar.controls import read
 from ghostlab.ui.sidebar.picker import choose
 from ghostlab.ui.tabs import panels
+from ghostlab.ui.tabs.downloads import offer
 
 LENGTHS = "1-10"
 _BY_LENGTH = FIGURES["by_length"]
@@ -53,8 +55,8 @@ class AtlasTab:
         facts: The figures of the block under the pointer; fires ``select`` with a block that is clicked.
         take: The best block of each length.
         shown: Id of the job whose atlas is shown; empty for the example.
-        coloured: What the choice of a measure changes.
-        drawn: What an atlas changes.
+        map_places: What the choice of a measure changes.
+        places: What an atlas changes.
     """
 
     def __init__(self, page: Page) -> None:
@@ -88,32 +90,27 @@ class AtlasTab:
                     )  # fmt: skip
             self.by_length = panels.slot(_BY_LENGTH, "atlas-by-length")
             with gr.Row(elem_classes="gl-actions"):
-                self.save = {
-                    kind: gr.Button(
-                        f"Save as {kind.upper()}", size="md", elem_id=f"atlas-{kind}", min_width=132
-                    )
-                    for kind in ("json", "csv")
-                }
-                self.file = gr.Textbox("", visible=False, label="Content of the file")
+                json, csv = (
+                    gr.Button(f"Save as {kind}", size="md", elem_id=f"atlas-{kind.lower()}", min_width=132)
+                    for kind in ("JSON", "CSV")
+                )
                 self.shown = gr.Textbox("", visible=False, label="Shown atlas")
-        self.coloured = [self.words, self.map, self.facts, self.take]
-        self.drawn = [self.source, *self.coloured, *self.by_length]
+            offer({"json": json, "csv": csv}, self.export, self.shown, "atlas-ready")
+        self.map_places = [self.words, self.map, self.facts, self.take]
+        self.places = [self.source, *self.map_places, *self.by_length]
 
     def bind(self) -> None:
         """Wire the tab; a block that is clicked or chosen goes into the sidebar."""
         page = self.page
         page.found["atlas"] = self.shown
         page.on_start(self.start.click, self.queue, [self.lengths, *page.controls.values()])
-        on(page.demo.load, self.open, None, [self.lengths, *self.drawn])
+        on(page.demo.load, self.open, None, [self.lengths, *self.places])
         at = [self.shown, self.colour]
-        on(self.shown.change, self.show, at, self.drawn)
-        on(self.colour.input, self.recolour, at, self.coloured, trigger_mode="always_last")
+        on(self.shown.change, self.show, at, self.places)
+        on(self.colour.input, self.recolour, at, self.map_places, trigger_mode="always_last")
         drop = [page.controls["chooser"], page.controls["drop"]]
         on(self.facts.select, self.choose_clicked, self.shown, drop)
         on(self.take.input, self.choose, [self.take, self.shown], drop)
-        for kind, button in self.save.items():
-            made = on(button.click, getattr(self, kind), self.shown, self.file)
-            made.success(None, self.file, None, js=f"(text) => ghostlab.saveText(text, 'atlas.{kind}')")
 
     def queue(self, owner: str, lengths: str, *values: Any) -> str:
         """Queue an atlas of the sidebar's model and text."""
@@ -132,7 +129,7 @@ class AtlasTab:
         """Everything on an atlas; without an example, what to press."""
         atlas = self.service.atlas(shown) if shown else self.service.example_atlas
         if atlas is None:
-            empty: Update = dict.fromkeys(self.drawn)
+            empty: Update = dict.fromkeys(self.places)
             return {
                 **empty,
                 self.words: "Press **Compute atlas**.",
@@ -142,16 +139,16 @@ class AtlasTab:
         text, plot = self.by_length
         return {
             self.source: source(atlas, not shown),
-            **self._coloured(atlas, colour),
-            text: panels.titled(_BY_LENGTH.title, _BY_LENGTH.say(atlas)),
+            **self._map(atlas, colour),
+            text: panels.heading(_BY_LENGTH.title, _BY_LENGTH.say(atlas)),
             plot: by_length(atlas),
         }
 
     def recolour(self, shown: str, colour: str) -> Update:
         """The map of an atlas in the colours of another measure."""
-        return self._coloured(self.service.atlas(shown), colour)
+        return self._map(self.service.atlas(shown), colour)
 
-    def _coloured(self, atlas: Atlas, colour: str) -> Update:
+    def _map(self, atlas: Atlas, colour: str) -> Update:
         measure, plot = MEASURES[colour], block_map(atlas, colour)
         plot.update_traces(  # the words stand beside the map
             hovertemplate="%{customdata}<extra></extra>", selector={"hovertemplate": "%{text}<extra></extra>"}
@@ -162,7 +159,7 @@ class AtlasTab:
             for b in blocks
         ]
         return {
-            self.words: panels.titled(colour, say_block_map(atlas, colour)),
+            self.words: panels.heading(colour, say_block_map(atlas, colour)),
             self.map: plot,
             self.facts: html.facts(words(atlas, blocks[len(blocks) // 2]) if blocks else []),
             self.take: gr.Dropdown(choices=choices, value=None),
@@ -178,13 +175,18 @@ class AtlasTab:
             raise ConfigError("That block is not in the atlas.", "Choose one that is.")
         return choose(block)
 
-    def json(self, shown: str) -> str:
-        """The text of the file that ``ghostlab atlas --out`` writes."""
-        return self.service.atlas(shown).to_json()
+    def export(self, kind: str, shown: str) -> str:
+        """The path of the JSON that ``ghostlab atlas --out`` writes, or of a CSV with a line per block."""
+        atlas = self.service.atlas(shown)
 
-    def csv(self, shown: str) -> str:
-        """One line per block, numbers at full precision."""
-        return str(self.service.atlas(shown).to_frame().to_csv(index=False))
+        def write(folder: Path) -> Path:
+            path = folder / f"atlas.{kind}"
+            if kind == "json":
+                return atlas.save(path)
+            atlas.to_frame().to_csv(path, index=False)
+            return path
+
+        return str(self.page.files.make(write))
 
 
 def source(atlas: Atlas, example: bool) -> str:

@@ -117,7 +117,7 @@ class Compare:
         verdict, pair: A sentence and a table on both.
         settings: What differs between their settings.
         panels: Name of a figure -> its words and its plot.
-        chosen: The run of the list that is renamed or removed.
+        run: The run of the list that is renamed or removed.
         comparison: What the choice of two rows changes.
     """
 
@@ -129,7 +129,7 @@ class Compare:
             "All runs", "runs-table", column_widths=tables.RUN_WIDTHS, max_height=360, wrap=True
         )
         with gr.Row(elem_classes="gl-actions", equal_height=False):
-            self.chosen = gr.Dropdown([], label="Run", interactive=True, min_width=170, elem_id="compare-run")
+            self.run = gr.Dropdown([], label="Run", interactive=True, min_width=170, elem_id="compare-run")
             self.name = gr.Textbox(
                 "", label="New name", max_lines=1, max_length=40, min_width=150, elem_id="compare-name"
             )
@@ -170,13 +170,13 @@ class Compare:
         """Wire the tab; nothing is drawn before it is opened, and each run that is drawn enters the list."""
         runs, drawn = self.page.runs, self.page.drawn
         pair = [runs, self.first, self.second]
-        listing = [self.table, self.gone, self.first, self.second, self.chosen, *self.comparison]
+        listing = [self.table, self.gone, self.first, self.second, self.run, *self.comparison]
         on(tab.select, self.show, pair, listing)
         renames = [self.rename_button.click, self.name.submit]
         for change in (
             on(drawn.change, self.add, [runs, drawn], runs),
-            on(self.remove_button.click, self.remove, [runs, self.chosen], runs),
-            on(renames, self.rename, [runs, self.chosen, self.name], [runs, self.name]),
+            on(self.remove_button.click, self.remove, [runs, self.run], runs),
+            on(renames, self.rename, [runs, self.run, self.name], [runs, self.name]),
         ):
             change.success(user_errors()(self.show), pair, listing, **QUIET)
         choices = [self.first.input, self.second.input]
@@ -235,11 +235,11 @@ class Compare:
         )
         gone = self.missing(runs)
         return {
-            self.table: tables.listed(tables.runs(rows.values())) if rows else None,
+            self.table: tables.runs(tables.run_frame(rows.values())) if rows else None,
             self.gone: gr.Markdown(value=gone, visible=bool(gone)),
             self.first: gr.Dropdown(choices=labels, value=first),
             self.second: gr.Dropdown(choices=labels, value=second),
-            self.chosen: gr.Dropdown(choices=names, value=names[-1] if names else None),
+            self.run: gr.Dropdown(choices=names, value=names[-1] if names else None),
             **self._compare(rows, first, second),
         }
 
@@ -269,12 +269,12 @@ class Compare:
             self.verdict: pairs.verdict(one, other),
             self.pair: tables.pair(differences(one, other), one.name, other.name),
             self.settings: settings_table(one, other),
-            self.texts_words: panels.titled(FIGURES["generated"].title, pairs.say_generated(one, other)),
+            self.texts_words: panels.heading(FIGURES["generated"].title, pairs.say_generated(one, other)),
             self.texts: texts(one, other),
         }
         for panel in comparison(one, other):
             words, plot = self.panels[panel.name]
-            update |= {words: panels.titled(panel.title, panel.sentence), plot: panel.figures[0]}
+            update |= {words: panels.heading(panel.title, panel.sentence), plot: panel.figures[0]}
         return update
 
     def take(self, stored: Any, first: str | None, second: str | None, event: gr.SelectData) -> Update:
@@ -297,7 +297,7 @@ class Compare:
 
 
 def _write(kind: str, rows: Sequence[Row], folder: Path) -> Path:
-    path, frame = folder / f"ghostlab-runs.{kind}", tables.runs(rows)
+    path, frame = folder / f"ghostlab-runs.{kind}", tables.run_frame(rows)
     if kind == "csv":
         frame.to_csv(path, index=False)
         return path

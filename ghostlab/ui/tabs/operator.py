@@ -48,11 +48,11 @@ def build(page: Page) -> Tab:
 
 def _directions(rows: Rows) -> str:
     """Each direction with its channels and tokens."""
-    lines = [description(one, _quoted) for _, report in operators(rows) for one in report.directions]
+    lines = [description(one, _quote) for _, report in operators(rows) for one in report.directions]
     return "\n" + "".join(f"\n{number}. {line}" for number, line in enumerate(lines, start=1))
 
 
-def _quoted(token: Excitement) -> str:
+def _quote(token: Excitement) -> str:
     """The token in its context, as code, so that nothing of it is read as Markdown."""
     before, own = (part.replace("`", "'").replace("\n", "⏎") for part in (token.before, token.token))
     mark = " (massive)" if token.massive else ""
@@ -83,7 +83,7 @@ def switches(page: Page, recovery: Component) -> Tab:
     texts = gr.HTML(elem_id="probe-texts")
 
     def render(result: RunResult) -> list[Any]:
-        row = panels.probed(result)
+        row = panels.recovery_with_map(result)
         if row is None:
             return ["No recovery of this run has a map to alter.", None, None, ""]
         tried = gr.Dataframe(value=tables.probes(result.probes), visible=bool(result.probes))

@@ -41,8 +41,10 @@ def build(
     """
     known = [FIGURES[each] for each in figures]
     with gr.Row():
-        run = _chooser("Recovery", f"{name}-recovery", visible=by_run)
-        block = _chooser("Dropped blocks", f"{name}-block", visible=False)
+        run, block = (
+            gr.Radio([], label=label, visible=False, interactive=True, elem_id=elem_id, min_width=260)
+            for label, elem_id in (("Recovery", f"{name}-recovery"), ("Dropped blocks", f"{name}-block"))
+        )
     places = [place for figure in known for place in slot(figure, f"{name}-{figure.name}")]
 
     def draw(result: RunResult, label: str | None, part: str | None) -> list[Any]:
@@ -60,7 +62,7 @@ def build(
     def render(result: RunResult) -> list[Any]:
         names = [row.name for row in rows(result) if row.run is not None]
         blocks = [ALL_BLOCKS] * whole + _blocks(result)
-        label = next((row.name for row in mapped(result)), names[0] if names else None)
+        label = next((row.name for row in recoveries_with_map(result)), names[0] if names else None)
         runs = gr.Radio(choices=names, value=label, visible=by_run and len(names) > 1)
         parts = gr.Radio(choices=blocks, value=blocks[0], visible=by_block and len(result.cut.blocks) > 1)
         return [runs, parts, *draw(result, label, blocks[0])]
@@ -74,10 +76,6 @@ def build(
     return Tab(Outputs([run, block, *places], render))
 
 
-def _chooser(label: str, elem_id: str, *, visible: bool) -> gr.Radio:
-    return gr.Radio([], label=label, visible=visible, interactive=True, elem_id=elem_id, min_width=260)
-
-
 def _blocks(result: RunResult) -> list[str]:
     return [f"{start}:{stop}" for start, stop in result.cut.blocks]
 
@@ -85,15 +83,15 @@ def _blocks(result: RunResult) -> list[str]:
 # -- recoveries with a map -------------------------------------------------------------------------------
 
 
-def mapped(result: RunResult) -> list[Row]:
+def recoveries_with_map(result: RunResult) -> list[Row]:
     """The recoveries that have a fitted map, that of the lowest perplexity first."""
     known = [row for row in rows(result) if row.operator is not None]
     return sorted(known, key=lambda row: row.scores.perplexity.value)
 
 
-def probed(result: RunResult, label: str | None = None) -> Row | None:
+def recovery_with_map(result: RunResult, label: str | None = None) -> Row | None:
     """The recovery of that label; else the one probed last, else the best; only such as have a map."""
-    known = mapped(result)
+    known = recoveries_with_map(result)
     labels = [label, *(probe.label for probe in reversed(result.probes))]
     asked = [row for name in labels for row in known if row.variant == name]
     return next(iter([*asked, *known]), None)
@@ -124,10 +122,10 @@ def slot(figure: Figure, elem_id: str) -> list[Component]:
 
 def words(figure: Figure, given: Any) -> str:
     """Title and sentence of a figure, as Markdown."""
-    return titled(figure.title, figure.sentence(given))
+    return heading(figure.title, figure.sentence(given))
 
 
-def titled(title: str, sentence: str) -> str:
+def heading(title: str, sentence: str) -> str:
     """A sentence below its title, as Markdown."""
     return f"### {title}\n{unbroken(sentence)}"
 

@@ -56,13 +56,13 @@ def build(page: Page) -> Tab:
     places = panels.slot(_RANKS, "ranks")
 
     def say(shown: str, label: str | None, how: Factor, kept: float) -> str:
-        return _rank_words(panels.probed(page.result(shown), label), how, int(kept))
+        return _rank_words(panels.recovery_with_map(page.result(shown), label), how, int(kept))
 
     def follow(shown: str, label: str | None, how: Factor, kept: float) -> list[Any]:
         return _after_probe(page.result(shown), label, how, int(kept))
 
     def redraw(shown: str, label: str | None) -> list[Any]:
-        return _drawn(page.result(shown), label)
+        return _plots(page.result(shown), label)
 
     at: list[Component] = [page.shown, recovery, factor, rank]
     changes = [recovery.input, factor.input, rank.change]
@@ -90,7 +90,7 @@ def build(page: Page) -> Tab:
     page.on_start(start.click, queue, at)
     page.on_start(many.click, queue_many, [page.shown, recovery])
     page.on_start(rank.release, release, [page.shown, page.job, recovery, factor, rank])
-    return Tab(drawn + Outputs([recovery, factor, rank, words], _initial), Outputs(places, _drawn))
+    return Tab(drawn + Outputs([recovery, factor, rank, words], _initial), Outputs(places, _plots))
 
 
 def swept_ranks(width: int) -> list[Alteration]:
@@ -114,7 +114,7 @@ def at_once(service: Service, shown: str, job: str) -> bool:
 
 
 def _initial(result: RunResult) -> list[Any]:
-    names, row = [run.label for run in result.runs if run.operators], panels.probed(result)
+    names, row = [run.label for run in result.runs if run.operators], panels.recovery_with_map(result)
     chosen = gr.Radio(choices=names, value=row.variant if row else None, visible=len(names) > 1)
     rank = _suggested(row, "reduced_rank") or max(result.model.hidden_size // LOW, 1)
     slider = gr.Slider(maximum=result.model.hidden_size, value=rank)
@@ -130,7 +130,7 @@ def _after_probe(result: RunResult, label: str | None, factor: Factor, rank: int
     """Slider and words once there is news: after several ranks were measured, the suggested one is taken."""
     last = result.probes[-1] if result.probes else None
     swept = last is not None and last.alteration.rank is not None and last.generation is None
-    row = panels.probed(result, label)
+    row = panels.recovery_with_map(result, label)
     suggested = _suggested(row, factor) if swept else None
     return [suggested or gr.skip(), _rank_words(row, factor, suggested or rank)]
 
@@ -144,8 +144,8 @@ def _rank_words(row: Row | None, factor: Factor, rank: int) -> str:
     return unbroken(f"{block}{rank_at(first, rank, factor)} {expected}".strip())
 
 
-def _drawn(result: RunResult, label: str | None = None) -> list[Any]:
-    row = panels.probed(result, label)
+def _plots(result: RunResult, label: str | None = None) -> list[Any]:
+    row = panels.recovery_with_map(result, label)
     if row is None:
         return [_NONE, style.empty(_NONE), style.empty(_NONE)]
     return [unbroken(_RANKS.sentence([row])), *_RANKS.figures([row])]

@@ -46,7 +46,7 @@ def variants(result: RunResult) -> Styler:
     if "Added" in frame:
         frame["Added"] = pd.to_numeric(frame["Added"])
         formats["Added"] = fmt.count
-    return _styled(frame, formats)
+    return _style(frame, formats)
 
 
 # -- probes ----------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def probes(made: Sequence[Probe]) -> Styler:
     """One row per probe, the latest first."""
     columns = {name: [read(probe) for probe in reversed(made)] for name, read in _PROBE.items()}
     formats: dict[str, Any] = dict.fromkeys(("Perplexity", "low", "high", "KL"), fmt.number)
-    return _styled(pd.DataFrame(columns), {**formats, "Top-1": fmt.percent, "Added": fmt.count})
+    return _style(pd.DataFrame(columns), {**formats, "Top-1": fmt.percent, "Added": fmt.count})
 
 
 # -- runs ------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ RUN_WIDTHS = ["44px", "88px", "104px", "132px", "152px", "68px", "64px", "74px",
 """Without the last one, which only several models need, they fit beside the sidebar."""
 
 
-def runs(rows: Iterable[tuple[str, Side]]) -> pd.DataFrame:
+def run_frame(rows: Iterable[tuple[str, Side]]) -> pd.DataFrame:
     """One row per side under the name of its run, all figures as plain numbers; numbered from 1."""
     frame: pd.DataFrame = pd.DataFrame(
         [{"no": number, "run": name, **_run(side)} for number, (name, side) in enumerate(rows, 1)]
@@ -117,15 +117,15 @@ def _run(side: Side) -> dict[str, Any]:
     }
 
 
-def listed(frame: pd.DataFrame) -> Styler:
-    """The table of :func:`runs` as the page shows it.
+def runs(frame: pd.DataFrame) -> Styler:
+    """The table of :func:`run_frame` as the page shows it.
 
     Perplexity stands with its 95 % interval, and the model only where there are several.
     """
     names = [name for name in _RUN if name != "model" or frame["model"].nunique() > 1]
     formats: dict[str, Any] = dict.fromkeys(("Gap", "Top-1", "Expl."), fmt.percent)
-    formats |= {"No.": str, "Cut": _spaced, "KL": fmt.number, "Added": fmt.short}
-    styler = _styled(frame[names].rename(columns=_RUN), formats)
+    formats |= {"No.": str, "Cut": _breakable, "KL": fmt.number, "Added": fmt.short}
+    styler = _style(frame[names].rename(columns=_RUN), formats)
     ends = frame[["perplexity", "perplexity_low", "perplexity_high"]].itertuples(index=False)
     for place, row in enumerate(ends):
         interval = fmt.interval(Metric(*row))
@@ -133,7 +133,7 @@ def listed(frame: pd.DataFrame) -> Styler:
     return styler
 
 
-def _spaced(blocks: str) -> str:
+def _breakable(blocks: str) -> str:
     """With room to break a line at."""
     return blocks.replace(",", ", ")
 
@@ -167,6 +167,6 @@ def _difference(value: float, row: Difference) -> str:
     return f"{spell(value)} ({low} to {high})"
 
 
-def _styled(frame: pd.DataFrame, formats: Mapping[str, Any]) -> Styler:
+def _style(frame: pd.DataFrame, formats: Mapping[str, Any]) -> Styler:
     styler: Styler = frame.style.format({name: formats[name] for name in formats if name in frame})
     return styler
