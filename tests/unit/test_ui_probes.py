@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from ghostlab.lab.requests import ProbeRequest
 from ghostlab.plots.catalog import STATE
 from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import Alteration
+from ghostlab.results.records import Metric
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
 from ghostlab.ui.page import Page
@@ -118,6 +120,14 @@ def test_tabs_show_the_latest_probe_first_and_its_text() -> None:
         assert row is not None
         assert row.run == run
     assert panels.recovery_with_map(replace(result, runs=[], probes=[])) is None
+    lost = replace(result.runs[0], label="lost", perplexity=Metric(math.nan, math.nan, math.nan))
+    assert [
+        row.variant for row in panels.recoveries_with_map(replace(result, runs=[lost, *result.runs]))
+    ] == [
+        "ghost",
+        "affine",
+        "lost",
+    ]
 
 
 def test_the_slider_begins_at_the_suggested_rank_and_stays_at_one_that_was_measured_alone() -> None:

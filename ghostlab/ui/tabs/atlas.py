@@ -12,16 +12,7 @@ import gradio as gr
 from ghostlab.errors import ConfigError
 from ghostlab.plots import style
 from ghostlab.plots.catalog import FIGURES
-from ghostlab.plots.figures.atlas import (
-    FIRST,
-    MEASURES,
-    best,
-    block_map,
-    by_length,
-    label,
-    say_block_map,
-    words,
-)
+from ghostlab.plots.figures import atlas as figures
 from ghostlab.results.atlas import Atlas
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
@@ -69,8 +60,8 @@ class AtlasTab:
                     min_width=150, elem_id="atlas-lengths",
                 )  # fmt: skip
                 self.colour = gr.Dropdown(
-                    list(MEASURES), value=FIRST, label="Colour", info="What the map shows.", min_width=220,
-                    elem_id="atlas-colour",
+                    list(figures.MEASURES), value=figures.FIRST, label="Colour", info="What the map shows.",
+                    min_width=220, elem_id="atlas-colour",
                 )  # fmt: skip
                 self.start = gr.Button(
                     "Compute atlas", variant="primary", elem_id="atlas-start", min_width=130
@@ -123,7 +114,7 @@ class AtlasTab:
         lengths = dict(parse_qsl(job.about)).get("lengths", LENGTHS) if job else gr.skip()
         if job is not None and job.result is not None:
             return {self.lengths: lengths}  # drawn once its id is there
-        return {self.lengths: lengths, **self.show("", FIRST)}
+        return {self.lengths: lengths, **self.show("", figures.FIRST)}
 
     def show(self, shown: str, colour: str) -> Update:
         """Everything on an atlas; without an example, what to press."""
@@ -141,7 +132,7 @@ class AtlasTab:
             self.source: source(atlas, not shown),
             **self._map(atlas, colour),
             text: panels.heading(_BY_LENGTH.title, _BY_LENGTH.say(atlas)),
-            plot: by_length(atlas),
+            plot: figures.by_length(atlas),
         }
 
     def recolour(self, shown: str, colour: str) -> Update:
@@ -149,19 +140,20 @@ class AtlasTab:
         return self._map(self.service.atlas(shown), colour)
 
     def _map(self, atlas: Atlas, colour: str) -> Update:
-        measure, plot = MEASURES[colour], block_map(atlas, colour)
+        measure, plot = figures.MEASURES[colour], figures.block_map(atlas, colour)
         plot.update_traces(  # the words stand beside the map
             hovertemplate="%{customdata}<extra></extra>", selector={"hovertemplate": "%{text}<extra></extra>"}
         )
-        blocks = best(atlas, measure.of, measure.low)
+        blocks = figures.best(atlas, measure.of, measure.low)
+        labels = [figures.label(block) for block in blocks]
         choices = [
-            (f"{label(b)}, {b.length} layers: {measure.spell(measure.of(b) or 0.0)}", label(b))
-            for b in blocks
+            (f"{name}, {block.length} layers: {measure.spell(measure.of(block) or 0.0)}", name)
+            for name, block in zip(labels, blocks, strict=True)
         ]
         return {
-            self.words: panels.heading(colour, say_block_map(atlas, colour)),
+            self.words: panels.heading(colour, figures.say_block_map(atlas, colour)),
             self.map: plot,
-            self.facts: html.facts(words(atlas, blocks[len(blocks) // 2]) if blocks else []),
+            self.facts: html.facts(figures.words(atlas, blocks[len(blocks) // 2]) if blocks else []),
             self.take: gr.Dropdown(choices=choices, value=None),
         }
 
@@ -171,7 +163,7 @@ class AtlasTab:
 
     def choose(self, block: str | None, shown: str) -> list[str]:
         """Name a block of an atlas in the sidebar."""
-        if block is None or block not in map(label, self.service.atlas(shown).blocks):
+        if block is None or block not in map(figures.label, self.service.atlas(shown).blocks):
             raise ConfigError("That block is not in the atlas.", "Choose one that is.")
         return choose(block)
 

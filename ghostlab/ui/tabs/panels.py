@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -84,9 +85,15 @@ def _blocks(result: RunResult) -> list[str]:
 
 
 def recoveries_with_map(result: RunResult) -> list[Row]:
-    """The recoveries that have a fitted map, that of the lowest perplexity first."""
-    known = [row for row in rows(result) if row.operator is not None]
-    return sorted(known, key=lambda row: row.scores.perplexity.value)
+    """The recoveries that have a fitted map, that of the lowest perplexity first, those without one last."""
+
+    def order(row: Row) -> tuple[bool, float]:
+        perplexity = row.scores.perplexity.value
+        return math.isnan(perplexity), perplexity
+
+    return sorted(
+        known, key=lambda row: (math.isnan(row.scores.perplexity.value), row.scores.perplexity.value)
+    )
 
 
 def recovery_with_map(result: RunResult, label: str | None = None) -> Row | None:
