@@ -91,9 +91,7 @@ def recoveries_with_map(result: RunResult) -> list[Row]:
         perplexity = row.scores.perplexity.value
         return math.isnan(perplexity), perplexity
 
-    return sorted(
-        known, key=lambda row: (math.isnan(row.scores.perplexity.value), row.scores.perplexity.value)
-    )
+    return sorted((row for row in rows(result) if row.operator is not None), key=order)
 
 
 def recovery_with_map(result: RunResult, label: str | None = None) -> Row | None:
