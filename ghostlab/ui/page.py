@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import gradio as gr
@@ -81,7 +81,10 @@ def _safe(handler: Callable[..., Any]) -> Callable[..., Any]:
                 yield from handler(*values)
 
         return steps
-    return user_errors()(handler)
+    safe = user_errors()(handler)
+    if isinstance(handler, partial):
+        safe.__name__ = handler.func.__name__  # what gradio calls the event
+    return safe
 
 
 def job_progress(name: str, *, phone: bool = False) -> gr.HTML:

@@ -259,7 +259,7 @@ def test_nonsense_of_any_kind_is_no_trace_of_the_servers_insides_and_no_harm(hos
                 told = str(visitor.outcome(event, *[{"a": ["\x00"]}] * len(event["inputs"])))
                 assert "Traceback" not in told, event["api_name"]
                 assert "site-packages" not in told, event["api_name"]
-        for name in ("words", "figures", "json", "status", "result"):
+        for name in ("words", "figures", "make", "status", "result"):
             (event,) = visitor.events(name)
             told = visitor.outcome(event, *["no-such-run"] * len(event["inputs"]))["output"]
             assert "on this server" in told["error"], name
