@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -75,6 +76,13 @@ def local_path(text: str) -> Path | None:
     except (OSError, RuntimeError, ValueError):
         return None
     return path
+
+
+def package_folder(name: str) -> Path | None:
+    """Where the installed package ``name`` lies, which is not imported; ``None`` if it is not installed."""
+    spec = importlib.util.find_spec(name)
+    places = spec.submodule_search_locations if spec else None
+    return Path(next(iter(places))) if places else None
 
 
 def make_room(folders: Iterable[Path], need: int, most: int) -> None:

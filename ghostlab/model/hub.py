@@ -15,13 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import (
-    constants,
-    get_hf_file_metadata,
-    hf_hub_download,
-    hf_hub_url,
-    snapshot_download,
-)
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url, snapshot_download
 from huggingface_hub.errors import (
     DryRunError,
     GatedRepoError,
@@ -80,10 +74,9 @@ def fetch(
     """
     try:
         progress.at(0.0, f"Looking up {repo}")
-        _check_size(
-            repo, "configuration and tokenizer", _bytes(repo, revision, _DESCRIPTION), MOST_DESCRIPTION_BYTES
-        )
-        parameters = approve(_snapshot(repo, revision, _DESCRIPTION))
+        sizes = _bytes(repo, revision, _DESCRIPTION)
+        _check_size(repo, "configuration and tokenizer", sizes, MOST_DESCRIPTION_BYTES)
+        parameters = approve(Path(_snapshot(repo, revision, _DESCRIPTION)))
         sizes = _bytes(repo, revision, _WEIGHTS)
         _check_size(repo, "weights", sizes, MOST_BYTES_PER_PARAMETER * parameters)
         own = _cache() / f"models--{repo.replace('/', '--')}"
@@ -92,7 +85,7 @@ def fetch(
         if most is not None:
             make_room(_cache().glob("models--*"), sizes[1], most)
         check_disk(_cache(), sizes[1])
-        return _snapshot(repo, revision, _DESCRIPTION + _WEIGHTS, tqdm_class=_bars_to(progress, repo))
+        return Path(_snapshot(repo, revision, _DESCRIPTION + _WEIGHTS, progress))
     except GhostlabError:
         raise
     except Exception as error:  # the hub's client lets errors of several HTTP libraries through
@@ -104,13 +97,8 @@ def fetch_config(
 ) -> Path | None:
     """The folder of a hub model's ``config.json`` alone, which says how many layers it has.
 
-    Args:
-        repo, revision: As for :func:`fetch`.
-        cache: Where to keep it. In the hub's own cache the model would look half downloaded.
-        seconds: How long to wait for the hub at most.
-
-    Returns:
-        ``None`` if the hub is not to be asked or does not answer in time.
+    It is kept in ``cache``: in the hub's own the model would look half downloaded. ``None`` if the hub is
+    not to be asked or does not answer in time.
 
     Raises:
         GatedModelError, ModelNotFoundError: As :func:`fetch`, and if the model has no configuration.
@@ -145,9 +133,11 @@ def _cache() -> Path:
     return Path(constants.HF_HUB_CACHE)
 
 
-def _snapshot(repo: str, revision: str | None, patterns: list[str], **options: Any) -> Path:
-    options.setdefault("tqdm_class", _bars_to(SILENT, repo))
-    return Path(snapshot_download(repo, revision=revision, allow_patterns=patterns, **options))
+def _snapshot(
+    repo: str, revision: str | None, patterns: list[str], progress: Progress = SILENT, **options: Any
+) -> Any:
+    options |= {"allow_patterns": patterns, "tqdm_class": _bars_to(progress, repo)}
+    return snapshot_download(repo, revision=revision, **options)
 
 
 def _bytes(repo: str, revision: str | None, patterns: list[str]) -> tuple[int, int]:
@@ -155,11 +145,8 @@ def _bytes(repo: str, revision: str | None, patterns: list[str]) -> tuple[int, i
 
     Both are 0 when the hub cannot be asked: nothing can be fetched then.
     """
-    bars = _bars_to(SILENT, repo)
     try:
-        files = snapshot_download(
-            repo, revision=revision, allow_patterns=patterns, dry_run=True, tqdm_class=bars
-        )
+        files = _snapshot(repo, revision, patterns, dry_run=True)
     except DryRunError:
         return 0, 0
     sizes = [(file.file_size or 0, file.will_download) for file in files]

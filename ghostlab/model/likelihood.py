@@ -41,8 +41,7 @@ class TokenScores:
     @classmethod
     def concatenate(cls, parts: Sequence[TokenScores]) -> TokenScores:
         """Scores of several batches of windows."""
-        names = [field.name for field in fields(cls)]
-        return cls(*(torch.cat([getattr(part, name) for part in parts]) for name in names))
+        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
 @torch.no_grad()
@@ -66,7 +65,7 @@ def score_tokens(
     targets = ids[:, 1:].flatten()
     states = [final[:, :-1].flatten(0, 1) for final in finals]
     columns: list[list[Tensor]] = [[] for _ in decoders]
-    for rows in _chunks(len(targets), int(decoders[0].hf.config.vocab_size)):
+    for rows in _chunks(decoders[0], len(targets)):
         check()
         reference = _logits(decoders[0], states[0][rows]).log_softmax(-1)
         favourite = reference.argmax(-1)
@@ -94,15 +93,12 @@ def score_tokens(
 def token_nll(decoder: Decoder, final: Tensor, ids: Tensor) -> Tensor:
     """Negative log-likelihood of each predicted token, [B, T - 1], float32 on the CPU.
 
-    Args:
-        decoder: Whose head is used.
-        final: What the head is given, [B, T, C].
-        ids: Token ids [B, T].
+    ``final`` is what the head is given, [B, T, C], on token ids [B, T].
     """
     targets, states = ids[:, 1:].flatten(), final[:, :-1].flatten(0, 1)
     parts = [
         cross_entropy(_logits(decoder, states[rows]), targets[rows], reduction="none").cpu()
-        for rows in _chunks(len(targets), int(decoder.hf.config.vocab_size))
+        for rows in _chunks(decoder, len(targets))
     ]
     return torch.cat(parts).reshape(len(ids), -1)
 
@@ -115,7 +111,7 @@ def nll_gradient(decoder: Decoder, state: Tensor, ids: Tensor) -> Tensor:
         final = decoder.run_tail(given)
         states = final[:, :-1].flatten(0, 1).detach()
         pull = torch.zeros_like(states)
-        for rows in _chunks(len(targets), int(decoder.hf.config.vocab_size)):
+        for rows in _chunks(decoder, len(targets)):
             part = states[rows].requires_grad_()
             nll = cross_entropy(_logits(decoder, part), targets[rows], reduction="sum")
             (pull[rows],) = torch.autograd.grad(nll, part)
@@ -126,18 +122,12 @@ def nll_gradient(decoder: Decoder, state: Tensor, ids: Tensor) -> Tensor:
 
 @torch.no_grad()
 def score_next(decoder: Decoder, final: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """How likely given tokens are, and which ones are likeliest in their place.
+    """Log-probability of each target in nats, float32, and the likeliest token in its place; [N] on the CPU.
 
-    Args:
-        decoder: Whose head is used.
-        final: What the head is given at the token before each target, [1, N, C].
-        targets: Token ids [N].
-
-    Returns:
-        Log-probability of each target in nats, float32, and the likeliest token's id; both [N] on the CPU.
+    ``final`` is what the head is given at the token before each target, [1, N, C]; targets are ids [N].
     """
     found, likeliest = [], []
-    for rows in _chunks(len(targets), int(decoder.hf.config.vocab_size)):
+    for rows in _chunks(decoder, len(targets)):
         logits = _logits(decoder, final[0, rows])
         found.append(_pick(logits.log_softmax(-1), targets[rows].to(logits.device)).cpu())
         likeliest.append(logits.argmax(-1).cpu())
@@ -148,16 +138,11 @@ def score_next(decoder: Decoder, final: Tensor, targets: Tensor) -> tuple[Tensor
 def js_sums(decoder: Decoder, reference: Tensor, others: Sequence[Tensor]) -> Iterator[Tensor]:
     """Jensen-Shannon divergences of next-token distributions, in nats, summed over one chunk of tokens each.
 
-    Args:
-        decoder: Whose head is used.
-        reference: What the original's head is given, [B, T, C]; its last token is left out.
-        others: The same for what is compared with it.
-
-    Yields:
-        One sum per entry of ``others``, float64 on the CPU, for each chunk.
+    ``reference`` is what the original's head is given, [B, T, C], of which the last token is left out;
+    ``others`` are compared with it. Yields for each chunk a sum per entry of these, float64 on the CPU.
     """
     flat = [final[:, :-1].flatten(0, 1) for final in (reference, *others)]
-    for rows in _chunks(len(flat[0]), int(decoder.hf.config.vocab_size)):
+    for rows in _chunks(decoder, len(flat[0])):
         p = _logits(decoder, flat[0][rows]).log_softmax(-1)
         sums = [_js(p, _logits(decoder, states[rows]).log_softmax(-1)) for states in flat[1:]]
         yield torch.stack(sums).cpu().double()
@@ -191,7 +176,8 @@ def _unstack(columns: Tensor, shape: tuple[int, int]) -> TokenScores:
     return TokenScores(nll, kl, agrees.bool(), near.bool())
 
 
-def _chunks(count: int, vocabulary: int) -> Iterator[slice]:
-    size = max(1, LOGIT_BYTES // (4 * vocabulary))
+def _chunks(decoder: Decoder, count: int) -> Iterator[slice]:
+    """The rows of ``count`` tokens in parts whose logits :data:`LOGIT_BYTES` hold."""
+    size = max(1, LOGIT_BYTES // (4 * int(decoder.hf.config.vocab_size)))
     for start in range(0, count, size):
         yield slice(start, start + size)

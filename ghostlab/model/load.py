@@ -20,9 +20,8 @@ from ghostlab.model.hub import fetch
 from ghostlab.model.model import Model
 from ghostlab.model.preflight import (
     Place,
+    check_files,
     check_memory,
-    check_tokenizer_files,
-    check_weight_files,
     has_operators,
     measure,
     read_config,
@@ -110,9 +109,9 @@ def _read(
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
     """Tokenizer and weights of a folder, and how many of its tensors were not used."""
     progress.at(0.0, f"Loading {place.name}: tokenizer")
+    check_files(place.folder)
     tokenizer = _read_tokenizer(place.folder)
     progress.at(0.3, f"Loading {place.name}: weights")
-    check_weight_files(place.folder)
     with memory_errors("Choose a smaller model, dtype bfloat16, or free memory."):
         hf, ignored = _read_weights(place.folder, dtype, device)
     progress.at(1.0, f"Loaded {place.name}")
@@ -120,7 +119,6 @@ def _read(
 
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    check_tokenizer_files(folder)
     try:
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True

@@ -14,13 +14,12 @@ import ghostlab
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import CutError
 from ghostlab.model.decoder import Decoder, Trace
+from ghostlab.model.replacement import Replacement
 from ghostlab.model.surgery import attach, keep_only, kept_blocks, rewrite
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import Cache, PreTrainedModel, PreTrainedTokenizerBase
-
-    from ghostlab.model.replacement import Replacement
 
 SHARD = "5GB"
 """Largest weight file, as the hub recommends."""
@@ -122,10 +121,7 @@ class Model:
         """The boundary up to which this variant equals the original: its states there are the original's."""
         if self.cut is None:
             return self.depth
-        starts = [block.start for block in self.cut]
-        return min(
-            [*starts, *(replacement.begins(block) for block, replacement in self.replacements.items())]
-        )
+        return min(self.replacements.get(block, Replacement()).begins(block) for block in self.cut)
 
     def calls_from(self, trace: Trace) -> Trace:
         """The original's calls under this variant's numbering of the blocks, as far as they are known."""

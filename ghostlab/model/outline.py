@@ -28,11 +28,9 @@ def stored(source: str) -> Outline | None:
 
 
 def config_folder(source: str, revision: str | None, settings: Settings) -> Path | None:
-    """Where the configuration of a folder or hub model lies on this machine; nothing is ever fetched.
+    """The folder with ``config.json`` of a folder or hub model on this machine; nothing is ever fetched.
 
-    Returns:
-        The folder that holds ``config.json``; ``None`` for a ``.gguf`` file, and for a hub model of which
-        nothing was ever fetched.
+    ``None`` for a ``.gguf`` file, and for a hub model of which nothing was ever fetched.
 
     Raises:
         ModelNotFoundError: If this host does not allow such a source, or there can be no such model.

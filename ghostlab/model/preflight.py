@@ -40,13 +40,12 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _ATTENTION = {"attn", "self_attn", "attention", "self_attention"}
 LOADING_SHARE = 0.1
 """Extra room that loading needs beside the weights, as a share of them."""
+_CGROUP = Path("/sys/fs/cgroup")
 _CGROUPS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ),
+    (_CGROUP / "memory.max", _CGROUP / "memory.current"),
+    (_CGROUP / "memory/memory.limit_in_bytes", _CGROUP / "memory/memory.usage_in_bytes"),
 )
+"""Where version 2 and version 1 say what a container may take and what it takes."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,7 @@ def _name(folder: Path) -> str:
 
 
 def _read_raw(folder: Path) -> dict[str, Any]:
+    where = _hub_id(folder) or folder
     if not folder.is_dir():
         raise ModelNotFoundError(f"There is no model folder {folder}.", _NEEDS)
     try:
@@ -104,11 +104,9 @@ def _read_raw(folder: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ModelNotFoundError(f"{folder} is not a model: it has no config.json.", _NEEDS) from error
     except (OSError, ValueError) as error:
-        raise ModelNotFoundError(
-            f"config.json in {_hub_id(folder) or folder} cannot be read ({error}).", _NEEDS
-        ) from error
+        raise ModelNotFoundError(f"config.json in {where} cannot be read ({error}).", _NEEDS) from error
     if not isinstance(raw, dict) or "model_type" not in raw:
-        raise ModelNotFoundError(f"config.json in {_hub_id(folder) or folder} names no model_type.", _NEEDS)
+        raise ModelNotFoundError(f"config.json in {where} names no model_type.", _NEEDS)
     return raw
 
 
@@ -141,13 +139,18 @@ def _defaults(family: str) -> dict[str, Any]:
         return {}
 
 
-def check_weight_files(folder: Path) -> None:
-    """Refuse a folder without weights in safetensors.
+def check_files(folder: Path) -> None:
+    """Refuse a folder without weights in safetensors or a tokenizer: Transformers would make up an empty one.
 
     Raises:
-        ModelError: If its weights are pickles.
-        ModelNotFoundError: If it has none.
+        ModelError: If it has no tokenizer, naming the files that may hold it, or if its weights are pickles.
+        ModelNotFoundError: If it has no weights.
     """
+    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
+        raise ModelError(
+            f"{_name(folder)} has no tokenizer.",
+            f"One of {', '.join(TOKENIZER_FILES)} must lie beside the weights.",
+        )
     if any(folder.glob("*.safetensors")):
         return
     if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
@@ -156,19 +159,6 @@ def check_weight_files(folder: Path) -> None:
             "Use a version in safetensors: model.save_pretrained writes one.",
         )
     raise ModelNotFoundError(f"{_name(folder)} holds no weights in safetensors.", _NEEDS)
-
-
-def check_tokenizer_files(folder: Path) -> None:
-    """Refuse a folder without a tokenizer, for which Transformers would make up an empty one.
-
-    Raises:
-        ModelError: Naming the files that may hold it.
-    """
-    if not any((folder / name).is_file() for name in TOKENIZER_FILES):
-        raise ModelError(
-            f"{_name(folder)} has no tokenizer.",
-            f"One of {', '.join(TOKENIZER_FILES)} must lie beside the weights.",
-        )
 
 
 # -- sizes, and whether they fit ---------------------------------------------------------------------------
@@ -215,8 +205,7 @@ def available_bytes(device: torch.device) -> int:
     """Free memory of ``device``; for main memory the tighter of the machine's and the container's."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    free = int(psutil.virtual_memory().available)
-    return min([free, *_container_free()])
+    return min([int(psutil.virtual_memory().available), *_container_free()])
 
 
 def _container_free() -> list[int]:
@@ -230,20 +219,11 @@ def _container_free() -> list[int]:
 
 
 def check_memory(
-    parameters: int,
-    dtype: torch.dtype,
-    device: torch.device,
-    copies: float = 1,
-    most: int | None = None,
+    parameters: int, dtype: torch.dtype, device: torch.device, copies: int = 1, most: int | None = None
 ) -> None:
-    """Refuse a model whose weights cannot be held, or that has more parameters than the host allows.
+    """Refuse a model that has more parameters than ``most``, or whose weights do not fit.
 
-    Args:
-        parameters: Of the model; see :func:`measure`.
-        dtype: Number format of the weights in memory.
-        device: Where they shall lie.
-        copies: How many times the weights exist at the worst moment.
-        most: The most parameters that this host loads; ``None`` for any number.
+    ``copies`` is how many times the weights exist at the worst moment.
 
     Raises:
         MemoryLimitError: Saying what is needed, what there is, and what to lower.

@@ -7,7 +7,7 @@ Both are linear, so that new weights for them follow from least squares: the lay
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -81,12 +81,10 @@ def find_projections(model: Model) -> Projections:
 def watch(layer: nn.Module, paths: tuple[str, ...]) -> Iterator[Written]:
     """Record what the projections at ``paths`` are given and return, while the body runs the layer."""
     written = Written()
-    handles = [_record(layer.get_submodule(path), path, written) for path in paths]
-    try:
+    with ExitStack() as hooks:
+        for path in paths:
+            hooks.enter_context(_record(layer.get_submodule(path), path, written))
         yield written
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _record(module: nn.Module, path: str, written: Written) -> torch.utils.hooks.RemovableHandle:

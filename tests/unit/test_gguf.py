@@ -144,8 +144,11 @@ def test_a_crash_or_a_stop_leaves_nothing_that_is_taken_for_a_model(file: Path, 
     with pytest.raises(Cancelled):
         convert(file, cache, Progress(stop, token))
     assert not [path for path in (cache / "models").iterdir() if path.is_dir()]
-    (cache / "models" / "leftover.partial").mkdir()
+    digest = remembered_sha256(file, cache / "models" / "sources.json")
+    crashed = cache / "models" / f"{digest[:16]}.1.1.part"
+    crashed.mkdir()
     assert convert(file, cache).folder.is_dir()
+    assert not crashed.exists()
 
 
 def test_two_at_once_do_the_work_once(file: Path, cache: Path, conversions: list[Path]) -> None:
@@ -175,6 +178,7 @@ def test_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
     build_once(entry, lambda target: (target / "whole").write_text("whole"), SILENT)
     assert is_whole(entry)
     assert sorted(path.name for path in entry.iterdir()) == [MARKER, "whole"]
+    assert not list(entry.parent.glob("*.part"))
 
 
 def test_the_hash_of_a_source_is_remembered_until_it_changes(
