@@ -102,9 +102,8 @@ def calibrate(
 
     Args:
         model: The original model.
-        text: A divided text; only its calibration part is read.
-        sequences: How many windows.
-        length: Tokens in each.
+        text: A divided text.
+        sequences, length: How many windows, of how many tokens.
         seed: Decides which documents are read.
         bos: Whether each window starts with a BOS token.
         batch: Windows per forward pass.

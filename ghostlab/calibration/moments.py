@@ -8,7 +8,7 @@ over batches and folds and subtract again, so that leaving a fold out costs one 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -20,7 +20,6 @@ from ghostlab.model.device import exact_device
 MASSIVE = 10.0
 """A token is massive when its norm exceeds this many times the median of its window, before or after the
 block. (Massive activations, arXiv 2402.17762: few tokens, often the first, hold most of ||X||^2.)"""
-
 
 ROWS = 512
 """Tokens that are in float64 at a time."""
@@ -84,14 +83,7 @@ class Moments:
         return self._combine(other, -1.0)
 
     def _combine(self, other: Moments, sign: float) -> Moments:
-        return Moments(
-            self.count + sign * other.count,
-            self.x + sign * other.x,
-            self.change + sign * other.change,
-            self.gram + sign * other.gram,
-            self.cross + sign * other.cross,
-            self.power + sign * other.power,
-        )
+        return Moments(**{name: value + sign * vars(other)[name] for name, value in vars(self).items()})
 
     @property
     def width(self) -> int:
@@ -125,14 +117,8 @@ class Moments:
 
     def scaled(self, unit: Tensor) -> Moments:
         """The same moments with each channel of X multiplied by ``unit`` [C]."""
-        return Moments(
-            self.count,
-            self.x * unit,
-            self.change,
-            self.gram * torch.outer(unit, unit),
-            self.cross * unit[:, None],
-            self.power,
-        )
+        gram, cross = self.gram * torch.outer(unit, unit), self.cross * unit[:, None]
+        return replace(self, x=self.x * unit, gram=gram, cross=cross)
 
     def centred(self) -> Moments:
         """Moments about the means: what an unpenalised bias leaves to the linear part."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 Convention = Literal["token", "last", "flat"]
-CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-
 _CHUNK = 512
 
 

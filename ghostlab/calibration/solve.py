@@ -7,7 +7,7 @@ other tokens with moments G', R', t' is t' - 2 <M, R'> + <M, G'M>, which in that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,10 +27,10 @@ UNVALIDATED_RIDGE = 1e-4
 
 @dataclass(frozen=True)
 class Ridge:
-    """A chosen ridge: added to the diagonal of G.
+    """A chosen ridge.
 
     Attributes:
-        added: What is added, in squared units of the state.
+        added: What is added to the diagonal of G, in squared units of the state.
         relative: The same over the mean diagonal tr(G) / C.
         curve: Cross-validated explained share per candidate of :data:`RELATIVE_RIDGES`, if validated.
         warning: What the user should know about the choice, or nothing.
@@ -46,12 +46,62 @@ HeldOutErrors = Callable[[Moments, Moments], Tensor]
 """Squared error on the second moments of the fit to the first, for every candidate ridge; [ridges]."""
 
 
+class RidgePath:
+    """Every candidate ridge at once, from one eigendecomposition G = V diag(g) V' that any R can use.
+
+    M(l) = V diag(1 / (g + l)) P with P = V'R; l runs over :data:`RELATIVE_RIDGES` x tr(G) / C.
+
+    ``values`` are g [C], not below 0; ``vectors`` V [C, C]; ``weights`` 1 / (g + l), [ridges, C].
+    """
+
+    vectors: Tensor
+
+    def __init__(self, gram: Tensor) -> None:
+        values, self.vectors = torch.linalg.eigh(gram)
+        self.values: Tensor = values.clamp(min=0)
+        ridges = torch.tensor(RELATIVE_RIDGES, dtype=gram.dtype, device=gram.device)
+        scale = gram.trace() / len(gram)
+        self.weights: Tensor = 1 / (self.values + ridges[:, None] * scale)
+
+    def project(self, cross: Tensor) -> Tensor:
+        """P = V'R, [C, K]."""
+        return self.vectors.T @ cross
+
+    def turn(self, matrix: Tensor) -> Tensor:
+        """V'AV, [C, C]."""
+        return self.vectors.T @ matrix @ self.vectors
+
+    def errors(
+        self, projected: Tensor, overlap: Tensor, gram: Tensor, cross: Tensor, total: Tensor | float
+    ) -> Tensor:
+        """||X M(l) - D||^2 of every candidate on other tokens, C^2 each; [ridges].
+
+        ``projected`` is P, ``overlap`` P P'. Of the other tokens, ``gram`` is G by :meth:`turn`, ``cross`` R
+        by :meth:`project`, and ``total`` ||D||^2.
+        """
+        linear = (projected * cross).sum(1)
+        quadratic = gram * overlap
+        return total - 2 * self.weights @ linear + ((self.weights @ quadratic) * self.weights).sum(1)
+
+    def map(self, projected: Tensor, candidate: int) -> Tensor:
+        """M(l) of one candidate, [C, K]."""
+        return self.vectors @ (self.weights[candidate][:, None] * projected)
+
+
+def held_out_errors(train: Moments, test: Moments) -> Tensor:
+    """||X M(l) - D||^2 on ``test`` for every candidate l, fitted on ``train``; [ridges]."""
+    path = RidgePath(train.gram)
+    projected = path.project(train.cross)
+    overlap = projected @ projected.T
+    return path.errors(projected, overlap, path.turn(test.gram), path.project(test.cross), test.total)
+
+
 def choose_ridge(
     setting: str,
     folds: Sequence[Moments],
     *,
     centre: bool,
-    errors: HeldOutErrors | None = None,
+    errors: HeldOutErrors = held_out_errors,
     validations: int | None = None,
 ) -> Ridge:
     """Read a ridge setting (see :class:`~ghostlab.spec.RecoverySpec`); cross-validate when it is ``auto``.
@@ -60,7 +110,7 @@ def choose_ridge(
         setting: ``auto``, a relative number, or ``abs:NUMBER``.
         folds: Moments per fold of documents.
         centre: Whether an unpenalised bias is fitted along, so that G is taken about the mean.
-        errors: Held-out errors of the family to be fitted; default those of the unconstrained map.
+        errors: Those of the family to be fitted; default those of the unconstrained map.
         validations: How many folds are left out in turn; default all of them.
     """
     kind, value = parse_ridge(setting)
@@ -78,9 +128,8 @@ def choose_ridge(
             warning="One calibration sequence leaves nothing to validate the ridge on; it is fixed at 1e-4.",
         )
     error, gap = torch.zeros(len(RELATIVE_RIDGES), dtype=gram.dtype, device=gram.device), 0.0
-    for fold in folds[:validations]:
-        train, test = _about_training_mean(moments - fold, fold, centre=centre)
-        error += (errors or held_out_errors)(train, test)
+    for train, test in _left_out(folds, folds[:validations], centre=centre):
+        error += errors(train, test)
         gap += test.total
     best = RELATIVE_RIDGES[int(error.argmin())]
     explained = tuple((1 - error / gap).tolist()) if gap else ()
@@ -90,27 +139,30 @@ def choose_ridge(
 def cross_validate(folds: Sequence[Moments], tests: Sequence[Moments], *, centre: bool) -> Tensor:
     """Squared error on ``tests[k]`` of the fit on all ``folds`` but the k-th, summed over the tests.
 
-    Args:
-        folds: Moments per fold of documents; at least two.
-        tests: What each fit is tested on: the fold left out, or some of its tokens.
-        centre: Whether an unpenalised bias is fitted along.
+    There are at least two folds. A test is the fold left out, or some of its tokens. With ``centre`` an
+    unpenalised bias is fitted along. One sum per candidate of :data:`RELATIVE_RIDGES`.
+    """
+    return torch.stack([held_out_errors(*pair) for pair in _left_out(folds, tests, centre=centre)]).sum(0)
 
-    Returns:
-        One sum per candidate of :data:`RELATIVE_RIDGES`.
+
+def _left_out(
+    folds: Sequence[Moments], tests: Sequence[Moments], *, centre: bool
+) -> Iterator[tuple[Moments, Moments]]:
+    """For each of ``tests`` the moments of all folds but the one that it belongs to, and its own.
+
+    With a bias fitted along, both are seen from the training mean, where that bias is zero.
     """
     whole = total(folds)
-    pairs = zip(folds, tests, strict=True)
-    errors = [held_out_errors(*_about_training_mean(whole - fold, t, centre=centre)) for fold, t in pairs]
-    return torch.stack(errors).sum(0)
+    for fold, test in zip(folds, tests, strict=False):
+        train = whole - fold
+        x, change = train.x / train.count, train.change / train.count
+        yield (train.about(x, change), test.about(x, change)) if centre else (train, test)
 
 
 def solve(gram: Tensor, cross: Tensor, ridge: float) -> Tensor:
     """M = (G + ridge I)^-1 R, or the minimum-norm least-squares solution G^+ R when ``ridge`` is 0.
 
-    Args:
-        gram: G, [C, C], symmetric positive semidefinite, float64.
-        cross: R, [C, K], float64.
-        ridge: What is added to the diagonal.
+    G [C, C] is symmetric positive semidefinite, R [C, K]; both float64.
 
     Raises:
         NumericsError: If the moments hold NaN or infinity.
@@ -141,12 +193,9 @@ class AffineFit(NamedTuple):
 def fit_affine(
     folds: Sequence[Moments], setting: str = "auto", *, bias: bool, validations: int | None = None
 ) -> AffineFit:
-    """Ridge least squares of D on X; the bias is not penalised.
+    """Ridge least squares of D on X. With a ``bias``, which is not penalised, moments are centred first.
 
-    Args:
-        folds: Moments per fold of documents.
-        setting, validations: As :func:`choose_ridge` takes them.
-        bias: Whether there is a b; M is then fitted to centred moments.
+    Other arguments are those of :func:`choose_ridge`.
     """
     whole = total(folds)
     ridge = choose_ridge(setting, folds, centre=bias, validations=validations)
@@ -158,75 +207,6 @@ def fit_affine(
 def best_bias(seen: Moments, matrix: Tensor) -> Tensor:
     """The b of least error beside M: mean(D) - mean(X) M, [K]."""
     return (seen.change - seen.x @ matrix) / seen.count
-
-
-class RidgePath:
-    """Every candidate ridge at once, from one eigendecomposition G = V diag(g) V' that any R can use.
-
-    M(l) = V diag(1 / (g + l)) P with P = V'R; l runs over :data:`RELATIVE_RIDGES` x tr(G) / C.
-
-    Attributes:
-        values: g, [C], not below 0.
-        vectors: V, [C, C].
-        weights: 1 / (g + l), [ridges, C].
-    """
-
-    def __init__(self, gram: Tensor) -> None:
-        values, self.vectors = torch.linalg.eigh(gram)
-        self.values = values.clamp(min=0)
-        ridges = torch.tensor(RELATIVE_RIDGES, dtype=gram.dtype, device=gram.device)
-        scale = gram.trace() / len(gram)
-        self.weights = 1 / (self.values + ridges[:, None] * scale)
-
-    def project(self, cross: Tensor) -> Tensor:
-        """P = V'R, [C, K]."""
-        projected: Tensor = self.vectors.T @ cross
-        return projected
-
-    def turn(self, matrix: Tensor) -> Tensor:
-        """V'AV, [C, C]."""
-        turned: Tensor = self.vectors.T @ matrix @ self.vectors
-        return turned
-
-    def errors(
-        self, projected: Tensor, overlap: Tensor, gram: Tensor, cross: Tensor, total: Tensor | float
-    ) -> Tensor:
-        """||X M(l) - D||^2 of every candidate on other tokens, C^2 each; [ridges].
-
-        Args:
-            projected: P.
-            overlap: P P'.
-            gram: :meth:`turn` of the other tokens' G.
-            cross: :meth:`project` of their R.
-            total: Their ||D||^2.
-        """
-        linear = (projected * cross).sum(1)
-        quadratic = gram * overlap
-        errors: Tensor = (
-            total - 2 * self.weights @ linear + ((self.weights @ quadratic) * self.weights).sum(1)
-        )
-        return errors
-
-    def map(self, projected: Tensor, candidate: int) -> Tensor:
-        """M(l) of one candidate, [C, K]."""
-        matrix: Tensor = self.vectors @ (self.weights[candidate][:, None] * projected)
-        return matrix
-
-
-def held_out_errors(train: Moments, test: Moments) -> Tensor:
-    """||X M(l) - D||^2 on ``test`` for every candidate l, fitted on ``train``; [ridges]."""
-    path = RidgePath(train.gram)
-    projected = path.project(train.cross)
-    overlap = projected @ projected.T
-    return path.errors(projected, overlap, path.turn(test.gram), path.project(test.cross), test.total)
-
-
-def _about_training_mean(train: Moments, test: Moments, *, centre: bool) -> tuple[Moments, Moments]:
-    """With a bias fitted along, both sets are seen from the training mean, where that bias is zero."""
-    if not centre:
-        return train, test
-    x, change = train.x / train.count, train.change / train.count
-    return train.about(x, change), test.about(x, change)
 
 
 def best_symmetric(gram: Tensor, cross: Tensor, ridge: float = 0.0) -> Tensor:
