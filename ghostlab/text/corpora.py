@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import Path
 
 from ghostlab.errors import TextError
 from ghostlab.progress import SILENT, Progress
@@ -17,7 +17,6 @@ from ghostlab.text.mixture import mix, parse_mixture
 from ghostlab.text.uploads import UPLOAD, find
 
 PASTE = "paste:"
-
 
 CORPORA = Registry(
     "corpus", Corpus, ["ghostlab.text.embedded:CORPORA", "ghostlab.text.presets:PRESETS"], "ghostlab.corpora"
@@ -55,7 +54,7 @@ def load_text(
         ]
         return mix(texts, parts, source)
     corpus = CORPORA.get(source) or _open(source, settings)
-    return corpus.load(partial(_limited, limit=limit_bytes), progress)
+    return corpus.load(limit_bytes, progress)
 
 
 def sources_of(source: str, settings: Settings) -> list[str]:
@@ -81,12 +80,10 @@ def _open(source: str, settings: Settings) -> Corpus:
     if source.startswith(PASTE):
         return Corpus("pasted", "The pasted text", "your own", lambda: [source.removeprefix(PASTE)])
     if source.startswith(PREFIX):
-        spec = HubText.parse(source)
-        title = source.removeprefix(PREFIX)
-        return Corpus(source, title, "see the data set's page", partial(read_hub, spec))
+        read = partial(read_hub, HubText.parse(source))
+        return Corpus(source, source.removeprefix(PREFIX), "see the data set's page", read)
     if source.startswith(UPLOAD):
-        path = find(source, settings)
-        return Corpus(path.name, path.name, "your own file", partial(read_file, path))
+        return _file(find(source, settings))
     offered = ", ".join(CORPORA)
     if not settings.limits.local_paths:
         raise TextError(
@@ -99,19 +96,8 @@ def _open(source: str, settings: Settings) -> Corpus:
             f"There is no text '{source[:80]}'.",
             f"Use {offered}, {PREFIX}dataset:split, or a {', '.join(SUFFIXES)} file.",
         )
-    return Corpus(local.name, local.name, "your own file", partial(read_file, local))
+    return _file(local)
 
 
-def _limited(documents: Iterable[str], progress: Progress, message: str, *, limit: int) -> Iterator[str]:
-    """Documents up to ``limit`` bytes in all; the last one is cut to fit."""
-    left = limit
-    progress.at(0.0, message)
-    for document in documents:
-        encoded = document.encode("utf-8", "replace")
-        if len(encoded) >= left:
-            yield encoded[:left].decode("utf-8", "ignore")
-            break
-        left -= len(encoded)
-        yield document
-        progress.at(1 - left / limit, message)
-    progress.at(1.0, message)
+def _file(path: Path) -> Corpus:
+    return Corpus(path.name, path.name, "your own file", partial(read_file, path))

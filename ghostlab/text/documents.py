@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -76,19 +77,9 @@ class Text:
     whole: Documents
 
 
-Limit = Callable[[Iterable[str], Progress, str], Iterable[str]]
-"""Cuts documents to a size and reports, with a message, how far it is."""
-
-
 @dataclass(frozen=True)
 class Corpus:
-    """A text that is offered by name.
-
-    Attributes:
-        name: How it is asked for.
-        title, licence: For people.
-        read: Yields its documents, one independent text each.
-    """
+    """A text that is offered by name; ``read`` yields its documents, one independent text each."""
 
     name: str
     title: str
@@ -100,10 +91,25 @@ class Corpus:
         """What it is, in a few words."""
         return self.title
 
-    def load(self, limit: Limit, progress: Progress) -> Text:
-        """Read it, as far as ``limit`` lets it, and divide it."""
-        documents = limit(self.read(), progress, f"Reading {self.title}")
+    def load(self, limit: int, progress: Progress) -> Text:
+        """Read it, up to ``limit`` bytes, and divide it."""
+        documents = limited(self.read(), limit, progress, f"Reading {self.title}")
         return divide(documents, name=self.name, title=self.title, licence=self.licence)
+
+
+def limited(documents: Iterable[str], limit: int, progress: Progress, message: str) -> Iterator[str]:
+    """Documents up to ``limit`` bytes of UTF-8 in all; the last one is cut to fit."""
+    left = limit
+    progress.at(0.0, message)
+    for document in documents:
+        encoded = document.encode("utf-8", "replace")
+        if len(encoded) >= left:
+            yield encoded[:left].decode("utf-8", "ignore")
+            break
+        left -= len(encoded)
+        yield document
+        progress.at(1 - left / limit, message)
+    progress.at(1.0, message)
 
 
 def divide(texts: Iterable[str], *, name: str, title: str, licence: str) -> Text:
@@ -124,14 +130,8 @@ def divide(texts: Iterable[str], *, name: str, title: str, licence: str) -> Text
     else:
         calibration = tuple(text for text in unique if text not in held)
         held_out = tuple(text for text in unique if text in held)
-    return Text(
-        name,
-        title,
-        licence,
-        Documents(f"{name}, calibration", calibration),
-        Documents(f"{name}, held out", held_out),
-        Documents(name, unique),
-    )
+    parts = Documents(f"{name}, calibration", calibration), Documents(f"{name}, held out", held_out)
+    return Text(name, title, licence, *parts, whole=Documents(name, unique))
 
 
 def _clean(text: str) -> str:
@@ -148,7 +148,8 @@ def _cut_once(text: str, title: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """First four fifths and last fifth of a text, cut at the nearest end of a paragraph, line or sentence."""
     wanted = (1 - HELD_OUT_SHARE) * len(text)
     for mark in (PARAGRAPH, "\n", ". "):
-        ends = [end for end in _ends(text, mark) if 0.5 * len(text) <= end <= 0.95 * len(text)]
+        ends = [found.end() for found in re.finditer(re.escape(mark), text)]
+        ends = [end for end in ends if 0.5 * len(text) <= end <= 0.95 * len(text)]
         if ends:
             cut = min(ends, key=lambda end: abs(end - wanted))
             return (text[:cut].strip(),), (text[cut:].strip(),)
@@ -156,13 +157,6 @@ def _cut_once(text: str, title: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         f"{title} is a single piece of {len(text)} characters that cannot be divided.",
         "A part must be held out for evaluation: give several paragraphs or documents.",
     )
-
-
-def _ends(text: str, mark: str) -> Iterator[int]:
-    position = text.find(mark)
-    while position >= 0:
-        yield position + len(mark)
-        position = text.find(mark, position + len(mark))
 
 
 def sections(text: str, size: int) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from ghostlab.errors import TextError
 
 COLUMN = "text"
-SUFFIXES = (".txt", ".md", ".jsonl", ".csv", ".parquet")
 
 
 def read_file(path: Path) -> Iterator[str]:
@@ -25,11 +24,11 @@ def read_file(path: Path) -> Iterator[str]:
     """
     if not path.is_file():
         raise TextError(f"There is no file {path}.", f"Give the path of a {', '.join(SUFFIXES)} file.")
-    if path.suffix.lower() not in SUFFIXES:
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
         raise TextError(f"{path.name} is not a supported kind of text file.", f"Use {', '.join(SUFFIXES)}.")
-    readers = {".txt": _text, ".md": _text, ".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
     try:
-        yield from readers[path.suffix.lower()](path)
+        yield from read(path)
     except UnicodeDecodeError as error:
         raise TextError(
             f"{path.name} is not UTF-8 (byte {error.start}).", "Save it as UTF-8, for example with iconv."
@@ -114,3 +113,7 @@ def _parquet(path: Path) -> Iterator[str]:
 def _textual(schema: Any) -> list[str]:
     """Names of the columns that hold strings."""
     return [f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+
+
+_READERS = {".txt": _text, ".md": _text, ".jsonl": _json_lines, ".csv": _csv, ".parquet": _parquet}
+SUFFIXES = tuple(_READERS)

@@ -24,7 +24,6 @@ class HubText:
 
     Attributes:
         name: Data set and configuration as they were written, ``org/name/config``.
-        split: For example ``test``.
         column: ``None`` to find it.
         revision: Branch or tag, for example the hub's own conversion of a script to Parquet.
         files: Which file of the data set holds the split, where its configurations do not tell.
@@ -71,8 +70,8 @@ def read_hub(spec: HubText) -> Iterator[str]:
         TextError: If it does not exist, is gated, needs a script, lacks the split or column, or is out of
             reach.
     """
-    rows = iter(_open(spec))
     try:
+        rows = iter(_open(spec))
         first = next(rows, None)
         if first is None:
             return
@@ -90,16 +89,17 @@ def _open(spec: HubText) -> Any:
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
+    def load(name: str, config: str | None) -> Any:
+        return load_dataset(_remote(name), config, split=spec.split, streaming=True, **spec.place)
+
     *others, last = spec.candidates()
-    for name, config in [*others, last]:
+    for candidate in others:
         try:
-            return load_dataset(_remote(name), config, split=spec.split, streaming=True, **spec.place)
+            return load(*candidate)
         except DatasetNotFoundError as error:
-            if (name, config) == last or "gated" in str(error):
-                raise _explain(spec, error) from error
-        except Exception as error:  # as above
-            raise _explain(spec, error) from error
-    return None  # pragma: no cover - the loop returns or raises
+            if "gated" in str(error):
+                raise
+    return load(*last)
 
 
 def _remote(name: str) -> str:

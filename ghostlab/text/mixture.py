@@ -30,21 +30,17 @@ def parse_mixture(text: str) -> list[Part]:
     parts = []
     for word in text.split("+"):
         found = _PART.fullmatch(word)
-        weight = _number(found["weight"]) if found else math.nan
-        if found is None or not (math.isfinite(weight) and weight > 0):
+        try:
+            weight = float(found["weight"] or 1) if found else 0.0
+        except ValueError:
+            weight = 0.0
+        if found is None or not 0 < weight < math.inf:
             raise TextError(f"Invalid mixture '{text}'.", "Write wikipedia+novels or 3*wikipedia+1*novels.")
         parts.append(Part(found["source"], weight))
     names = [part.source for part in parts]
     if len(set(names)) < len(names):
         raise TextError(f"'{text}' names a text twice.", "Give it a weight: 2*wikipedia+novels.")
     return parts
-
-
-def _number(text: str | None) -> float:
-    try:
-        return 1.0 if text is None else float(text)
-    except ValueError:
-        return math.nan
 
 
 def mix(texts: Sequence[Text], parts: Sequence[Part], name: str) -> Text:
@@ -66,11 +62,9 @@ def mix(texts: Sequence[Text], parts: Sequence[Part], name: str) -> Text:
 
 
 def _mixed(parts: Sequence[Documents], weights: Sequence[float], name: str) -> Documents:
-    unit = min(part.characters / weight for part, weight in zip(parts, weights, strict=True))
-    taken = [
-        text for part, weight in zip(parts, weights, strict=True) for text in _first(part, unit * weight)
-    ]
-    return Documents(name, tuple(taken))
+    weighted = list(zip(parts, weights, strict=True))
+    unit = min(part.characters / weight for part, weight in weighted)
+    return Documents(name, tuple(text for part, weight in weighted for text in _first(part, unit * weight)))
 
 
 def _first(documents: Documents, characters: float) -> list[str]:

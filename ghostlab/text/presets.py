@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ghostlab.errors import TextError
 from ghostlab.progress import Progress
-from ghostlab.text.documents import Corpus, Documents, Limit, Protocol, Text
+from ghostlab.text.documents import Corpus, Documents, Protocol, Text, limited
 from ghostlab.text.hub import HubText, read_hub
 
 if TYPE_CHECKING:
@@ -37,12 +37,7 @@ Encode = Callable[[str], Span]
 
 @dataclass(frozen=True)
 class Preset(Corpus):
-    """A text of the papers; ``read`` yields what operators are fitted on.
-
-    Attributes:
-        reported: What figures are measured on.
-        protocol: How that is cut into windows.
-    """
+    """A text of the papers: ``read`` yields what operators are fitted on, ``reported`` is evaluated on."""
 
     reported: HubText
     protocol: Protocol
@@ -52,13 +47,13 @@ class Preset(Corpus):
         """What it is, in a few words."""
         return f"{self.title}, from the hub, with the papers' windows"
 
-    def load(self, limit: Limit, progress: Progress) -> Text:
+    def load(self, limit: int, progress: Progress) -> Text:
         """Read both parts; the reported one whole, or its windows would be others than the papers'."""
         message = f"Reading {self.title}"
         rows = list(progress.part(0.0, 0.6).over(read_hub(self.reported), 50_000, message))
         join = self.protocol.join
         texts = tuple(rows) if join is None else (join.join(rows),)
-        documents = limit(self.read(), progress.part(0.6, 1.0), message)
+        documents = limited(self.read(), limit, progress.part(0.6, 1.0), message)
         unique = dict.fromkeys(text.strip() for text in documents)
         held_out = Documents(f"{self.name}, {self.reported.split}", texts, self.protocol)
         calibration = Documents(f"{self.name}, train", tuple(text for text in unique if text))

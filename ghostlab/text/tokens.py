@@ -82,11 +82,7 @@ def kinds_of(ids: Tensor, tokenizer: PreTrainedTokenizerBase) -> Tensor:
 
     A token with a line break is ``newline``; else one with a digit ``digit``; one without a letter
     ``punctuation`` (also parts of a character); the rest begin a word or continue one. A word begins at a
-    space, or after a token that does not end inside a word.
-
-    Args:
-        ids: Token ids of windows, [W, T].
-        tokenizer: Whose tokens they are.
+    space, or after a token that does not end inside a word. ``ids`` are those of windows, [W, T].
     """
     used, places = torch.unique(ids, return_inverse=True)
     names = [str(name) for name in tokenizer.convert_ids_to_tokens(used.tolist())]

@@ -74,8 +74,7 @@ def _store(settings: Settings) -> Path:
 
 def _make_room(settings: Settings) -> None:
     """Forget files that are older than a day, and the oldest of too many."""
-    store = _store(settings)
-    folders = sorted(store.iterdir(), key=_age, reverse=True) if store.is_dir() else []
+    folders = sorted(_store(settings).glob("*"), key=_age, reverse=True)
     spare = len(folders) + 1 - KEPT
     for order, folder in enumerate(folders):
         if order < spare or _age(folder) > KEPT_SECONDS:

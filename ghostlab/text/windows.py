@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ghostlab.config import BosPolicy
 from ghostlab.errors import TextError
-from ghostlab.results.windows import BosPlace, WindowRule
+from ghostlab.results.windows import BosPlace, Order, WindowRule
 from ghostlab.text.documents import PARAGRAPH, Documents, sections
 from ghostlab.text.presets import Span, spans
 from ghostlab.text.tokens import encode, tokenise, uses_bos
@@ -39,7 +39,6 @@ class Windows:
         bytes: UTF-8 bytes of the text of the predicted tokens of each window, ``[count]``.
         bos: Whether every window begins with the tokenizer's BOS token.
         name: What the text is.
-        rule: How they were cut.
     """
 
     ids: torch.Tensor
@@ -97,28 +96,27 @@ def make_windows(
         TextError: If the text is too short, or BOS is demanded of a tokenizer that has none.
     """
     place = bos_place(like or documents, tokenizer, bos)
-    if documents.protocol is not None:
-        return _by_protocol(documents, tokenizer, count, length, place)
-    fewer_ok = count is None
-    count = EVERY if count is None else count
     each = place == "every window"
-    size = length - each
-    dealt = _deal(documents, min(folds, count), seed)
-    quotas = [count // len(dealt) + (i < count % len(dealt)) for i in range(len(dealt))]
-    starts = [place == "start of the text" and number == 0 for number in range(len(dealt))]
-    filled = [
-        _cut(texts, tokenizer, size, quota, each=each, start=start)
-        for texts, quota, start in zip(dealt, quotas, starts, strict=True)
-    ]
-    found = [len(counts) for _, counts in filled]
-    if sum(found) == 0 or (not fewer_ok and found != quotas):
-        raise _too_short(documents, count, length, min(found) * len(found), len(found))
-    ids = torch.cat([tokens for tokens, _ in filled])
+    if documents.protocol is not None:
+        ids, counts, rule = _by_protocol(documents, tokenizer, count, length - each, place)
+        fold = torch.zeros(len(ids), dtype=torch.long)
+    else:
+        wanted = EVERY if count is None else count
+        dealt = _deal(documents, min(folds, wanted), seed)
+        quotas = [wanted // len(dealt) + (i < wanted % len(dealt)) for i in range(len(dealt))]
+        filled = [
+            _cut(texts, quota, place if each or number == 0 else "nowhere", tokenizer, length - each)
+            for number, (texts, quota) in enumerate(zip(dealt, quotas, strict=True))
+        ]
+        ids, counts = (torch.cat(column) for column in zip(*filled, strict=True))
+        found = [len(part) for part, _ in filled]
+        if sum(found) == 0 or (count is not None and found != quotas):
+            raise _too_short(documents, wanted, length, min(found) * len(found), len(found))
+        fold = torch.repeat_interleave(torch.arange(len(found)), torch.tensor(found))
+        rule = WindowRule(bos=place, order="consecutive" if seed is None else "shuffled sections")
     if each:
         ids = torch.cat([torch.full((len(ids), 1), int(tokenizer.bos_token_id)), ids], dim=1)
-    fold = torch.repeat_interleave(torch.arange(len(found)), torch.tensor(found))
-    rule = WindowRule(bos=place, order="consecutive" if seed is None else "shuffled sections")
-    return Windows(ids, fold, torch.cat([counts for _, counts in filled]), each, documents.name, rule)
+    return Windows(ids, fold, counts, each, documents.name, rule)
 
 
 def bos_place(documents: Documents, tokenizer: PreTrainedTokenizerBase, policy: BosPolicy) -> BosPlace:
@@ -133,37 +131,30 @@ def bos_place(documents: Documents, tokenizer: PreTrainedTokenizerBase, policy: 
 
 
 def _by_protocol(
-    documents: Documents,
-    tokenizer: PreTrainedTokenizerBase,
-    count: int | None,
-    length: int,
-    place: BosPlace,
-) -> Windows:
+    documents: Documents, tokenizer: PreTrainedTokenizerBase, count: int | None, size: int, place: BosPlace
+) -> tuple[torch.Tensor, torch.Tensor, WindowRule]:
     """Windows as the paper cuts them; BOS at the start of the text is where the tokenizer itself puts it."""
     assert documents.protocol is not None
-    adds, each = place == "start of the text", place == "every window"
 
     def read(text: str) -> Span:
         tokens, ends = encode(text, tokenizer)
         sizes = ends.diff(prepend=torch.zeros(1, dtype=torch.long))
-        if adds:
-            first = torch.tensor([int(tokenizer.bos_token_id)])
-            tokens, sizes = torch.cat([first, tokens]), torch.cat([torch.zeros_like(first), sizes])
-        return tokens, sizes
+        return _after_bos(tokens, sizes, tokenizer) if place == "start of the text" else (tokens, sizes)
 
-    found = spans(documents, read, length - each, count)
+    found = spans(documents, read, size, count)
     ids = torch.stack([tokens for tokens, _ in found])
-    counts = torch.stack([sizes[0 if each else 1 :].sum() for _, sizes in found])
-    if each:
-        ids = torch.cat([torch.full((len(ids), 1), int(tokenizer.bos_token_id)), ids], dim=1)
-    rule = WindowRule(
-        documents.protocol.name,
-        documents.protocol.join,
-        place,
-        "random documents" if documents.protocol.join is None else "consecutive",
-    )
-    fold = torch.zeros(len(ids), dtype=torch.long)
-    return Windows(ids, fold, counts, each, documents.name, rule)
+    counts = torch.stack([sizes[0 if place == "every window" else 1 :].sum() for _, sizes in found])
+    join = documents.protocol.join
+    order: Order = "random documents" if join is None else "consecutive"
+    return ids, counts, WindowRule(documents.protocol.name, join, place, order)
+
+
+def _after_bos(
+    tokens: torch.Tensor, sizes: torch.Tensor, tokenizer: PreTrainedTokenizerBase
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Tokens and their bytes with BOS in front, which has none."""
+    first = torch.tensor([int(tokenizer.bos_token_id)])
+    return torch.cat([first, tokens]), torch.cat([torch.zeros_like(first), sizes])
 
 
 def _too_short(documents: Documents, count: int, length: int, fit: int, folds: int) -> TextError:
@@ -209,25 +200,17 @@ def _shuffled_sections(texts: list[str], order: random.Random) -> list[str]:
 
 
 def _cut(
-    texts: list[str],
-    tokenizer: PreTrainedTokenizerBase,
-    size: int,
-    quota: int,
-    *,
-    each: bool,
-    start: bool,
+    texts: list[str], quota: int, place: BosPlace, tokenizer: PreTrainedTokenizerBase, size: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Up to ``quota`` windows of ``size`` tokens, and the bytes of the predicted ones of each.
 
-    Where BOS will be put before ``each`` window, all its tokens are predicted, otherwise all but the first.
-    With ``start`` the first of all is BOS.
+    Where BOS will be put before every window, all its tokens are predicted, otherwise all but the first.
     """
     tokens, ends = tokenise(PARAGRAPH.join(texts), tokenizer, quota * size)
-    if start:
-        tokens = torch.cat([torch.tensor([int(tokenizer.bos_token_id)]), tokens])
-        ends = torch.cat([torch.zeros(1, dtype=torch.long), ends])
+    if place == "start of the text":
+        tokens, ends = _after_bos(tokens, ends, tokenizer)
     found = min(quota, len(tokens) // size)
     before = torch.cat([torch.zeros(1, dtype=torch.long), ends])  # bytes of text in front of each token
     first = torch.arange(found) * size
-    counts = before[first + size] - before[first + (0 if each else 1)]
+    counts = before[first + size] - before[first + (0 if place == "every window" else 1)]
     return tokens[: found * size].view(found, size), counts
