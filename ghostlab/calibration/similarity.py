@@ -40,8 +40,7 @@ class Similarity:
 
     def __init__(self, depth: int) -> None:
         zeros = torch.zeros(depth + 1, depth + 1, dtype=torch.float64)
-        self._token = _Pairs(zeros.clone(), zeros.clone())
-        self._last = _Pairs(zeros.clone(), zeros.clone())
+        self._pairs = {name: _Pairs(zeros.clone(), zeros.clone()) for name in ("token", "last")}
         self._inner = zeros.clone()
 
     def add(self, states: Mapping[int, Tensor]) -> None:
@@ -52,23 +51,20 @@ class Similarity:
                 [states[b].flatten(0, 1)[start : start + _CHUNK].float() for b in boundaries], dim=1
             )
             self._inner += torch.einsum("nic,njc->ij", chunk, chunk).cpu().double()
-            self._token.add(chunk)
-        self._last.add(torch.stack([states[b][:, -1].float() for b in boundaries], dim=1))
+            self._pairs["token"].add(chunk)
+        self._pairs["last"].add(torch.stack([states[b][:, -1].float() for b in boundaries], dim=1))
 
     def cosine(self, convention: Convention) -> Tensor:
         """Mean cosine of x_i and x_j, [L + 1, L + 1]; ``flat``: <X_i, X_j>_F / (||X_i||_F ||X_j||_F)."""
         if convention == "flat":
             norm = self._inner.diagonal().sqrt()
             return (self._inner / torch.outer(norm, norm)).clamp(-1, 1)
-        pairs = self._pairs(convention)
+        pairs = self._pairs[convention]
         return pairs.cosine / pairs.count
 
     def angle(self, convention: Convention) -> Tensor:
         """Mean of arccos(cos(x_i, x_j)) / pi, [L + 1, L + 1]; ``flat``: that of the one cosine."""
         if convention == "flat":
             return self.cosine("flat").arccos() / torch.pi
-        pairs = self._pairs(convention)
+        pairs = self._pairs[convention]
         return pairs.angle / pairs.count
-
-    def _pairs(self, convention: Convention) -> _Pairs:
-        return self._last if convention == "last" else self._token

@@ -18,6 +18,7 @@ from ghostlab.model.device import pick_device, pick_dtype, quiet_transformers
 from ghostlab.model.gguf import convert
 from ghostlab.model.hub import fetch
 from ghostlab.model.model import Model
+from ghostlab.model.outline import kind_of
 from ghostlab.model.preflight import (
     Place,
     check_files,
@@ -26,7 +27,6 @@ from ghostlab.model.preflight import (
     measure,
     read_config,
 )
-from ghostlab.model.source import kind_of
 from ghostlab.progress import SILENT, Progress
 from ghostlab.settings import Settings
 
@@ -80,7 +80,13 @@ def load_model(
 
     with quiet_transformers():
         place = _locate(source, revision, settings, approve, progress.part(0.0, 0.8))
-        hf, tokenizer, ignored = _read(place, number, device, progress.part(0.8, 1.0))
+        progress.at(0.8, f"Loading {place.name}: tokenizer")
+        check_files(place.folder)
+        tokenizer = _read_tokenizer(place.folder)
+        progress.at(0.86, f"Loading {place.name}: weights")
+        with memory_errors("Choose a smaller model, dtype bfloat16, or free memory."):
+            hf, ignored = _read_weights(place.folder, number, device)
+        progress.at(1.0, f"Loaded {place.name}")
     notes = [place.note] if place.note else []
     if ignored:
         notes.append(f"{ignored} tensors of the checkpoint do not belong to this architecture")
@@ -102,20 +108,6 @@ def _locate(
         place = convert(path, settings.cache, progress)
     approve(place.folder)
     return place
-
-
-def _read(
-    place: Place, dtype: torch.dtype, device: torch.device, progress: Progress
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
-    """Tokenizer and weights of a folder, and how many of its tensors were not used."""
-    progress.at(0.0, f"Loading {place.name}: tokenizer")
-    check_files(place.folder)
-    tokenizer = _read_tokenizer(place.folder)
-    progress.at(0.3, f"Loading {place.name}: weights")
-    with memory_errors("Choose a smaller model, dtype bfloat16, or free memory."):
-        hf, ignored = _read_weights(place.folder, dtype, device)
-    progress.at(1.0, f"Loaded {place.name}")
-    return hf, tokenizer, ignored
 
 
 def _read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:

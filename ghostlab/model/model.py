@@ -30,7 +30,6 @@ class Model:
 
     Args:
         hf: The transformers model, in eval mode.
-        tokenizer: Its tokenizer.
         name: What people call it.
         note: One sentence on where the weights come from, or nothing.
         cut, replacements, full_depth: Set on variants: what was dropped from a model of ``full_depth`` blocks
@@ -68,8 +67,7 @@ class Model:
     @property
     def width(self) -> int:
         """C, the width of the residual stream."""
-        width: int = self.hf.config.hidden_size
-        return width
+        return int(self.hf.config.hidden_size)
 
     @property
     def family(self) -> str:

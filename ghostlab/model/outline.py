@@ -1,24 +1,56 @@
-"""A model's layers and sizes before it is loaded: from the catalogue or its configuration, without torch."""
+"""What can be said of a model before it is loaded, without torch: its kind, its layers and its sizes."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.errors import HFValidationError
 
 from ghostlab.errors import ModelError, ModelNotFoundError, UnsupportedModelError
-from ghostlab.model.catalog import Outline, find
-from ghostlab.model.source import kind_of
+from ghostlab.model.catalog import EMBEDDED, Outline, find
 from ghostlab.settings import Settings
+from ghostlab.storage import local_path
 
+_HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+Kind = Literal["embedded", "gguf", "folder", "hub"]
 _LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
 _WIDTH = ("hidden_size", "n_embd", "d_model")
 _MOST = 2000
 """More blocks than any model has: a configuration that claims more is not drawn."""
+
+
+def kind_of(source: str, settings: Settings) -> Kind:
+    """What ``source`` names: ``embedded``, ``gguf``, ``folder`` or ``hub``.
+
+    Where local paths are not allowed nothing on disk is looked at, so that no answer reveals what is there.
+
+    Raises:
+        ModelNotFoundError: If it can be none of them, or this host does not allow its kind.
+    """
+    if source == EMBEDDED:
+        return "embedded"
+    looks_local = source.endswith(".gguf") or not _HUB_ID.fullmatch(source) or source.startswith(".")
+    if settings.limits.local_paths:
+        path = local_path(source)
+        if path and (looks_local or path.exists()):
+            return "gguf" if path.suffix == ".gguf" else "folder"
+        if looks_local:
+            raise ModelNotFoundError(
+                f"'{source[:80]}' is neither a hub id nor a path.", "Give org/name, a folder or a .gguf file."
+            )
+    elif looks_local:
+        raise ModelNotFoundError(
+            f"'{source[:80]}' is not a hub id, and this server reads no local files.",
+            "Give org/name, or 'embedded'.",
+        )
+    if not settings.limits.hub_models:
+        raise ModelNotFoundError("This server fetches no models from the hub.", "Use 'embedded'.")
+    return "hub"
 
 
 def stored(source: str) -> Outline | None:

@@ -24,14 +24,12 @@ from ghostlab.model.first_tokens import FirstTokens
 class AffineMap(nn.Module):
     """``x -> x + x M + b`` on the last dimension.
 
-    M is dense [C, C], of rank r as ``down [C, r] @ up [r, C]``, or ``diag(diagonal [C])``.
-
     M is kept instead of W = I + M: whatever the precision of the state, rounding then touches only the
     correction. Stored and computed in float32 unless the model is cast as a whole.
 
     Args:
         matrix: M, [C, C]; or
-        factors: ``(down, up)``, [C, r] and [r, C]; or
+        factors: ``(down, up)``, [C, r] and [r, C], of which M is the product; or
         diagonal: The diagonal of M, [C]; none of them for M = 0.
         bias: b, [C]; optional.
         first: Offset [C] that the first attended token of a sequence gets instead; optional.
@@ -201,16 +199,13 @@ SLOT = "ghost"
 """Name of the submodule that holds a map, on the receiver of its output or on the layer beside it."""
 
 
-def place_before(host: nn.Module, map: AffineMap) -> None:
-    """Let ``host`` receive its state through ``map``."""
+def place(host: nn.Module, map: AffineMap, *, beside: bool) -> None:
+    """Let ``host`` receive its state through ``map``, or add the change that it makes of it to the output."""
     host.add_module(SLOT, map)
-    host.register_forward_pre_hook(_apply_before, with_kwargs=True)
-
-
-def place_beside(host: nn.Module, map: AffineMap) -> None:
-    """Add the change that ``map`` makes to the input of ``host`` to its output."""
-    host.add_module(SLOT, map)
-    host.register_forward_hook(_add_beside, with_kwargs=True)
+    if beside:
+        host.register_forward_hook(_add_beside, with_kwargs=True)
+    else:
+        host.register_forward_pre_hook(_apply_before, with_kwargs=True)
 
 
 def remove(host: nn.Module) -> None:

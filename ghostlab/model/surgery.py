@@ -15,7 +15,7 @@ from torch import nn
 from ghostlab.cut import Block, Cut
 from ghostlab.model.decoder import Decoder
 from ghostlab.model.first_tokens import FirstTokens
-from ghostlab.model.replacement import Replacement, place_before, place_beside, remove
+from ghostlab.model.replacement import Replacement, place, remove
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -94,15 +94,15 @@ def attach(hf: PreTrainedModel, kept: Sequence[int], replacements: Mapping[Block
     for block, replacement in replacements.items():
         if replacement.map is None:
             continue
-        place, keeps = place_of(block, replacement, kept)
-        host = decoder.receiver(place)
+        boundary, beside = place_of(block, replacement, kept)
+        host = decoder.receiver(boundary)
         like = next(host.parameters(), None)
-        replacement_map = replacement.map.twin()
+        map = replacement.map.twin()
         if like is not None:
-            replacement_map.to(like.device)
-        (place_beside if keeps else place_before)(host, replacement_map)
-        if replacement_map.first is not None:
-            replacement_map.first_tokens = _entry(hf.get_submodule(decoder.layout.stack))
+            map.to(like.device)
+        place(host, map, beside=beside)
+        if map.first is not None:
+            map.first_tokens = _entry(hf.get_submodule(decoder.layout.stack))
 
 
 def place_of(block: Block, replacement: Replacement, kept: Sequence[int]) -> tuple[int, bool]:

@@ -13,7 +13,7 @@ from ghostlab.storage import local_path
 from ghostlab.text.documents import Corpus, Text
 from ghostlab.text.files import SUFFIXES, read_file
 from ghostlab.text.hub import PREFIX, HubText, read_hub
-from ghostlab.text.mixture import mix, parse_mixture
+from ghostlab.text.mixture import Part, mix, parse_mixture
 from ghostlab.text.uploads import UPLOAD, find
 
 PASTE = "paste:"
@@ -46,8 +46,8 @@ def load_text(
         TextError: If the source is unknown, unreadable, or holds too little to be divided.
     """
     settings = settings or Settings.from_env()
-    if _is_mixture(source, settings):
-        parts = parse_mixture(source)
+    parts = _parts(source, settings)
+    if len(parts) > 1:
         texts = [
             load_text(part.source, settings=settings, progress=steps, limit_bytes=limit_bytes)
             for part, steps in zip(parts, progress.shares(len(parts)), strict=True)
@@ -63,16 +63,15 @@ def sources_of(source: str, settings: Settings) -> list[str]:
     Raises:
         TextError: If it is a mixture that is not understood.
     """
-    mixed = _is_mixture(source, settings)
-    return [part.source for part in parse_mixture(source)] if mixed else [source]
+    return [part.source for part in _parts(source, settings)]
 
 
-def _is_mixture(source: str, settings: Settings) -> bool:
-    """Whether ``source`` names several texts; a file may have a plus sign in its name."""
+def _parts(source: str, settings: Settings) -> list[Part]:
+    """The parts of a mixture, or the one text that it is; a file may have a plus sign in its name."""
     if "+" not in source or source.startswith(PASTE):
-        return False
+        return [Part(source)]
     path = local_path(source) if settings.limits.local_paths else None
-    return path is None or not path.exists()
+    return [Part(source)] if path and path.exists() else parse_mixture(source)
 
 
 def _open(source: str, settings: Settings) -> Corpus:

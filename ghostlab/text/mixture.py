@@ -18,7 +18,7 @@ class Part:
     """A source of a mixture and its weight."""
 
     source: str
-    weight: float
+    weight: float = 1.0
 
 
 def parse_mixture(text: str) -> list[Part]:

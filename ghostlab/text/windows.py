@@ -82,13 +82,11 @@ def make_windows(
     Args:
         documents: The texts; of several folds each has documents of its own. Where there are fewer documents
             than folds, their sections are dealt out instead.
-        tokenizer: The model's tokenizer.
         count: Windows in all, dealt to the folds as evenly as possible; ``None`` for all that there are.
         length: Tokens per window, BOS included; at least 2.
         bos: ``auto`` follows the tokenizer's own convention; with BOS every window begins with it. Under a
             protocol ``auto`` puts it where the protocol does, at the start of what is tokenised.
         seed: Order of documents and sections; ``None`` keeps the order of the source, undivided.
-        folds: Number of folds.
         like: The text that decides where BOS stands, if another than ``documents``: operators are fitted on
             windows that begin as those do that they are evaluated on.
 

@@ -13,7 +13,7 @@ from ghostlab.errors import (
 )
 from ghostlab.model import catalog, preflight
 from ghostlab.model.load import load_model
-from ghostlab.model.source import kind_of
+from ghostlab.model.outline import kind_of
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from tests.helpers.folders import change_config, save_folder, tiny_config
 
