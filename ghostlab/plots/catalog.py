@@ -47,14 +47,9 @@ SPECTRUM = ("singular_values", "cumulative_energy", "rank_curve")
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure of a result with what it is called and what it says.
+    """One figure of a result: what it is called, what it says, its plot or two, and what stands below them.
 
-    Attributes:
-        name: Its id in :data:`FIGURES`.
-        figures: Usually one plot; two when they belong side by side.
-        directions: Directions to be listed one by one.
-        answers: Zero-shot answers to be given as a table.
-        probes: Altered maps whose continuations are to be shown.
+    These are directions one by one, zero-shot answers as a table, or continuations by altered maps.
     """
 
     name: str

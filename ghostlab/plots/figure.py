@@ -19,14 +19,11 @@ class Figure:
     reason in place of plot and sentence. Figures of an atlas take the atlas instead.
 
     Attributes:
-        name: Its id.
-        title: Its heading, the same in the app and in the report.
         words: How to read it: one short paragraph, in Markdown.
         formula: What is drawn, in LaTeX that KaTeX sets.
         reference: Where it comes from.
         say: One sentence on what this result shows, computed from its numbers.
         draw: Draws the plot; ``None`` for what is no plot.
-        select: The rows that have what the figure needs.
         nothing: Why there is nothing to show. The plot has room for its first sentence alone.
         beside: Draws a second plot that belongs beside the first.
         compare: The sentence on both sides of a comparison, whatever one of them lacks.
@@ -76,9 +73,6 @@ class Figure:
 def of_each(lead: str, phrase: Callable[[Row], str], absent: str = "unknown") -> Callable[[Rows], str]:
     """A sentence that says the same of every row: ``lead: ghost 3; affine 4.``
 
-    Args:
-        lead: What is said.
-        phrase: The words on one row; empty if there is nothing to say.
-        absent: The words instead.
+    ``absent`` stands where ``phrase`` has nothing to say.
     """
     return lambda rows: f"{lead}: {'; '.join(f'{row.name} {phrase(row) or absent}' for row in rows)}."

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ghostlab.plots.style import ORIGINAL, PRUNED, Role, roles
 from ghostlab.results.compare import best_first
@@ -14,13 +16,9 @@ from ghostlab.results.run import RunResult
 
 @dataclass(frozen=True)
 class Row:
-    """One variant in a figure.
+    """One variant in a figure: how it is drawn, what its run calls it, and what was measured of it.
 
     Attributes:
-        role: How it is drawn and what it is called.
-        variant: What its run calls it.
-        scores: What was measured of it.
-        result: Its run.
         run: The recovery; ``None`` for the original and the pruned model of a run.
         block: Which dropped block is looked at; ``None`` for all together.
         side: Whether it is one of two that are compared.
@@ -66,6 +64,7 @@ class Row:
 
 
 Rows = Sequence[Row]
+Item = TypeVar("Item")
 
 
 def rows(result: RunResult, block: int | None = None) -> list[Row]:
@@ -76,7 +75,7 @@ def rows(result: RunResult, block: int | None = None) -> list[Row]:
         Row(PRUNED, "pruned", ends.pruned, result, block=block),
         *(
             Row(role, run.label, run, result, run, block)
-            for role, run in zip(roles(result.runs), result.runs, strict=True)
+            for role, run in zip(roles(run.label for run in result.runs), result.runs, strict=True)
         ),
     ]
 
@@ -104,3 +103,12 @@ def states(given: Rows) -> list[tuple[Row, BoundaryReport]]:
 def operators(given: Rows) -> list[tuple[Row, OperatorReport]]:
     """Rows with a fitted map."""
     return [(row, row.operator) for row in given if row.operator is not None]
+
+
+def greatest(pairs: Sequence[tuple[Row, Item]], of: Callable[[Item], float]) -> tuple[Row, Item]:
+    """The pair whose value is greatest; one that is not finite comes last."""
+
+    def value(pair: tuple[Row, Item]) -> float:
+        return of(pair[1]) if math.isfinite(of(pair[1])) else -math.inf
+
+    return max(pairs, key=value)

@@ -8,16 +8,17 @@ colour-blind eyes; each role also has a dash and a symbol of its own, so colour 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
-from ghostlab.plots.formats import percent
-from ghostlab.results.records import Metric, RecoveryRun
+from ghostlab.plots.formats import percent, short
+from ghostlab.results.records import Metric
 
 INK = "#747982"
 """Text; 4.4:1 on white and on #0b0f19, the best that one grey can do on both."""
@@ -26,6 +27,8 @@ GUIDE = "rgba(128,128,128,.75)"
 SYMMETRIC, ANTISYMMETRIC = "#0c8ade", "#b87a00"
 LINE_HEIGHT = 380
 LOG_FACTOR = 20.0
+ZERO_AT = 0.25
+"""Where rank 0 stands on a log axis."""
 MODEBAR = Path(__file__).with_name("modebar.js")
 """Script that a page runs once Plotly is there: figures are saved as SVG or PNG from their own bar."""
 
@@ -62,24 +65,19 @@ _SYMBOLS = ("circle", "diamond", "triangle-up", "triangle-down", "star", "hexago
 """Cycles of 12, 7 and 8: no two of the first 168 recoveries look alike."""
 
 
-def roles(runs: Sequence[RecoveryRun]) -> list[Role]:
-    """One role per recovery, in order; names are made distinct."""
-    return roles_of([run.label for run in runs])
-
-
-def roles_of(names: Iterable[str]) -> list[Role]:
+def roles(names: Iterable[str]) -> list[Role]:
     """One role per name, in order; names are made distinct."""
     drawn: list[Role] = []
     for index, name in enumerate(names):
-        taken = sum(role.name == name for role in drawn)
-        look = [cycle[index % len(cycle)] for cycle in (_COLOURS, _DASHES, _SYMBOLS)]
-        drawn.append(Role(f"{name} ({index + 1})" if taken else name, *look))
+        known = any(role.name == name for role in drawn)
+        look = [each[index % len(each)] for each in (_COLOURS, _DASHES, _SYMBOLS)]
+        drawn.append(Role(f"{name} ({index + 1})" if known else name, *look))
     return drawn
 
 
 def colours(recoveries: int) -> list[str]:
     """Of the original, the pruned model and ``recoveries`` recoveries, as in every figure."""
-    return [ORIGINAL.colour, PRUNED.colour, *(_COLOURS[i % len(_COLOURS)] for i in range(recoveries))]
+    return [ORIGINAL.colour, PRUNED.colour, *islice(cycle(_COLOURS), recoveries)]
 
 
 _AXIS: dict[str, Any] = {
@@ -87,7 +85,7 @@ _AXIS: dict[str, Any] = {
     "linecolor": GRID,
     "zeroline": False,
     "automargin": True,
-    "title": {"standoff": 10, "font": {"size": 13}},
+    "title": {"text": "", "standoff": 10, "font": {"size": 13}},
     "ticks": "outside",
     "ticklen": 5,
     "tickcolor": "rgba(0,0,0,0)",
@@ -102,13 +100,7 @@ TEMPLATE = go.layout.Template(
         "margin": {"l": 48, "r": 16, "t": 16, "b": 40},
         "xaxis": _AXIS,
         "yaxis": _AXIS,
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1.02,
-            "yanchor": "bottom",
-        },
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "hoverlabel": {"bgcolor": "#20262f", "bordercolor": "#20262f", "font": {"color": "#f2f4f7"}},
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": INK, "activecolor": SYMMETRIC},
         "bargap": 0.35,
@@ -119,23 +111,17 @@ TEMPLATE = go.layout.Template(
 def figure(
     traces: Iterable[Any], *, height: int, x: dict[str, Any], y: dict[str, Any], **layout: Any
 ) -> go.Figure:
-    """A figure in the house style; ``x`` and ``y`` are axis settings, ``title`` in them a plain string."""
-    made = go.Figure(list(traces), layout={"template": TEMPLATE, "height": height, "uirevision": "keep"})
-    made.update_layout(xaxis=_axis(x), yaxis=_axis(y), **layout)
-    return made
+    """A figure in the house style; ``x`` and ``y`` are axis settings."""
+    look = {"template": TEMPLATE, "height": height, "uirevision": "keep"}
+    return go.Figure(list(traces), {**look, "xaxis": x, "yaxis": y, **layout})
 
 
 def by_row(
     traces: Iterable[Any], rows: int, x: dict[str, Any], *, extra: int = 0, **layout: Any
 ) -> go.Figure:
-    """A figure with a row per variant, from top to bottom; from the ninth on they stand closer.
+    """A figure with ``rows`` rows, from top to bottom; from the ninth on they stand closer.
 
-    Args:
-        traces: What is drawn.
-        rows: How many rows.
-        x: Settings of the axis.
-        extra: Pixels that are needed besides the rows and the axis.
-        layout: Settings of the layout.
+    ``extra`` pixels are needed besides the rows and the axis.
     """
     height = 110 + 42 * min(rows, 8) + 28 * max(rows - 8, 0) + extra
     return figure(traces, height=height, x=x, y={"autorange": "reversed"}, **layout)
@@ -144,23 +130,17 @@ def by_row(
 def curves(
     traces: Iterable[Any], x: dict[str, Any], y: dict[str, Any], *, extra: int = 0, **layout: Any
 ) -> go.Figure:
-    """A figure with lines; a long legend must not eat it. Arguments as of :func:`by_row`."""
+    """A figure with lines, ``extra`` pixels higher; a long legend must not eat it."""
     drawn = list(traces)
     entries = sum(trace.showlegend is not False for trace in drawn)
     height = LINE_HEIGHT + 11 * max(entries - 4, 0) + extra
     return figure(drawn, height=height, x=x, y=y, showlegend=True, **layout)
 
 
-def _axis(settings: dict[str, Any]) -> dict[str, Any]:
-    title = settings.get("title", "")
-    return {**settings, "title": {"text": title}}
-
-
 def empty(reason: str) -> go.Figure:
     """A figure with nothing to show, saying why in one line."""
-    made = figure([], height=140, x={"visible": False}, y={"visible": False})
-    made.add_annotation(text=reason, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
-    return made
+    note = {"text": reason, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
+    return figure([], height=140, x={"visible": False}, y={"visible": False}, annotations=[note])
 
 
 def finite(values: Iterable[float | None]) -> list[float]:
@@ -188,26 +168,51 @@ def wide_axis(values: Iterable[float | None]) -> dict[str, Any]:
     return log_ticks(known) if axis_type(known) == "log" else {"type": "linear"}
 
 
-def symmetric_range(*maps: Sequence[Sequence[float]], quantile: float = 0.995) -> float:
-    """One colour range +-r for several maps: the ``quantile`` of all absolute values, never 0.
+def symmetric_range(*maps: Sequence[Sequence[float]]) -> float:
+    """One colour range +-r for several maps: the 99.5 % quantile of all absolute values, never 0.
 
     A few massive channels would otherwise paint everything else white.
     """
     sizes = np.abs(np.concatenate([np.asarray(m, dtype=float).ravel() for m in maps]))
     known = sizes[np.isfinite(sizes)]
-    reach = float(np.quantile(known, quantile)) if known.size else 0.0
-    return reach or (float(known.max(initial=0.0)) or 1.0)
+    reach = float(np.quantile(known, 0.995)) if known.size else 0.0
+    return reach or float(known.max(initial=0.0)) or 1.0
 
 
-def line(role: Role, **options: Any) -> dict[str, Any]:
-    """The line of a role."""
-    return {"color": role.colour, "dash": role.dash, "width": 2, **options}
+def bars(x: Any, y: Any, hover: str, **options: Any) -> go.Bar:
+    """Bars from left to right; ``hover`` is what they say."""
+    return go.Bar(x=x, y=y, orientation="h", hovertemplate=f"{hover}<extra></extra>", **options)
+
+
+def share_bars(shares: Sequence[float], y: Any, hover: str, **options: Any) -> go.Bar:
+    """Bars of shares, each with its value just beyond its end."""
+    options = {"text": [percent(share) for share in shares], **options}
+    return bars(shares, y, hover, textposition="outside", textfont_color=INK, cliponaxis=False, **options)
+
+
+def dots(x: Any, y: Any, hover: str, marker: dict[str, Any], **options: Any) -> go.Scatter:
+    """Dots that say ``hover``."""
+    options = {"mode": "markers", "marker": marker, **options}
+    return go.Scatter(x=x, y=y, hovertemplate=f"{hover}<extra></extra>", **options)
 
 
 def curve(role: Role, x: Any, y: Any, hover: str, **options: Any) -> go.Scatter:
     """The line of a role; ``hover`` follows its name."""
-    options = {"name": role.name, "mode": "lines", "line": line(role), **options}
+    line = {"color": role.colour, "dash": role.dash, "width": 2}
+    options = {"name": role.name, "mode": "lines", "line": line, **options}
     return go.Scatter(x=x, y=y, hovertemplate=f"{options['name']}, {hover}<extra></extra>", **options)
+
+
+def along(role: Role, values: Any, hover: str, first: int = 1, **options: Any) -> go.Scatter:
+    """The line of a role over ``first``, ``first + 1``, ..."""
+    return curve(role, np.arange(first, first + len(values)), values, hover, **options)
+
+
+def thread(x: Any, y: Any, **options: Any) -> go.Scatter:
+    """A thin grey line that only guides the eye."""
+    line = {"color": GUIDE, "width": 1.5}
+    options = {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False, **options}
+    return go.Scatter(x=x, y=y, **options)
 
 
 def guide(made: go.Figure, axis: Literal["x", "y"], at: float, label: str = "") -> None:
@@ -241,32 +246,21 @@ def error_bar(metrics: Iterable[Metric], **look: Any) -> dict[str, Any]:
     }
 
 
-def upper_axis(made: go.Figure, title: str, places: Sequence[float], texts: Sequence[str]) -> go.Figure:
-    """Label a logarithmic x axis on the upper side too."""
-    made.add_trace(go.Scatter(x=[places[0]], y=[None], xaxis="x2", hoverinfo="skip", showlegend=False))
-    axis = {
-        "overlaying": "x",
-        "matches": "x",
-        "side": "top",
-        "type": "log",
-        "tickvals": places,
-        "ticktext": texts,
-        "title": {"text": title},
-        "showgrid": False,
-        "tickangle": 0,
-        "tickfont": {"size": 11},
-    }
-    return made.update_layout(xaxis2=axis)
+def rank_axes(made: go.Figure, title: str, numbers: Mapping[int, int]) -> go.Figure:
+    """Ranks along a log axis, :data:`ZERO_AT` for 0, and on its upper side a number that belongs to each."""
+    places = [rank or ZERO_AT for rank in numbers]
+    ticks = {"type": "log", "tickvals": places, "tickangle": 0}
+    lower, upper = ([short(number) for number in each] for each in (numbers, numbers.values()))
+    made.add_trace(thread(places[:1], [None], xaxis="x2"))
+    made.update_layout(xaxis={"title": "rank kept", "ticktext": lower, **ticks})
+    look = {"overlaying": "x", "matches": "x", "side": "top", "showgrid": False, "tickfont": {"size": 11}}
+    return made.update_layout(xaxis2={"title": title, "ticktext": upper, **ticks, **look})
 
 
-def bar_texts(values: Sequence[float]) -> dict[str, Any]:
-    """Settings of bars whose value stands just beyond their end."""
-    return {
-        "text": [percent(value) for value in values],
-        "textposition": "outside",
-        "textfont": {"color": INK},
-        "cliponaxis": False,
-    }
+def square_axes(x: dict[str, Any], y: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Both axes with one unit of the same length, settings of :func:`figure`."""
+    fit = {"scaleanchor": "x", "scaleratio": 1, "constrain": "domain", "constraintoward": "top"}
+    return {"x": {"constrain": "domain", **x}, "y": {**fit, **y}}
 
 
 def share_axis(title: str, shares: Iterable[float], whole: bool = False, room: float = 0.2) -> dict[str, Any]:

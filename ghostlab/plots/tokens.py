@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,21 +33,6 @@ def level(token: Token) -> int:
     return sum(token.surprise >= math.log(factor) for factor in FACTORS)
 
 
-@dataclass(frozen=True)
-class _Span:
-    """A token as it is shown. Space in front stands outside: shaded, it would dangle at the end of a line."""
-
-    shown: str
-    space: str
-    classes: str
-    tip: str
-    leaves: bool
-
-    @property
-    def blank(self) -> bool:
-        return not self.shown
-
-
 def marked(made: Generation) -> Markup:
     """The continuation, token by token; plain text in results that do not know the tokens."""
     if not made.written:
@@ -56,26 +40,29 @@ def marked(made: Generation) -> Markup:
     return html.macro(_TEMPLATE, "text", list(_spans(made)))
 
 
-def _spans(made: Generation) -> Iterator[_Span]:
+def _spans(made: Generation) -> Iterator[dict[str, object]]:
+    """What the template is given of each token.
+
+    Space in front stands outside: shaded, it would dangle at the end of a line.
+    """
     place = 0
     for index, token in enumerate(made.written):
         in_text = made.text.startswith(token.text, place)  # the name of a special token is not
         place += len(token.text) if in_text else 0
-        leaves = index == made.leaves
-        shown = token.text.lstrip()
+        text = token.text.lstrip()
         classes = {
             f"gl-s{level(token)}": level(token) > 0,
-            "gl-here": leaves,
+            "gl-here": index == made.leaves,
             "gl-special": not in_text,
-            "gl-blank": not shown,
+            "gl-blank": not text,
         }
-        yield _Span(
-            shown,
-            token.text[: len(token.text) - len(shown)],
-            " ".join(["gl-token", *(name for name, holds in classes.items() if holds)]),
-            _tip(token, made.variant),
-            leaves,
-        )
+        yield {
+            "text": text,
+            "space": token.text.removesuffix(text),
+            "classes": " ".join(["gl-token", *(name for name, holds in classes.items() if holds)]),
+            "tip": _tip(token, made.variant),
+            "leaves": index == made.leaves,
+        }
 
 
 def _tip(token: Token, variant: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from ghostlab.plots.figures.atlas import (
     FIRST,
     MEASURES,
+    Measure,
     best,
     block_map,
     by_length,
@@ -27,7 +28,7 @@ def write_atlas(atlas: Atlas, path: Path) -> Path:
 
 def render_atlas(atlas: Atlas) -> str:
     """The report as one HTML document."""
-    known = [name for name, shown in MEASURES.items() if any(shown.of(b) is not None for b in atlas.blocks)]
+    known = {name: one for name, one in MEASURES.items() if any(one.of(b) is not None for b in atlas.blocks)}
     return document(
         "atlas.html",
         kicker="Ghostlab atlas",
@@ -36,19 +37,19 @@ def render_atlas(atlas: Atlas) -> str:
         footer="; ".join(f"{name} {version}" for name, version in atlas.versions.items()),
         by_length=say_by_length(atlas),
         lengths=by_length(atlas),
-        columns=[("block", ""), *((name, "") for name in known)],
-        rows=_rows(atlas, known),
+        columns=["block", *known],
+        rows=_rows(atlas, list(known.values())),
         maps=[(name, say_block_map(atlas, name), block_map(atlas, name)) for name in known],
         setup=_setup(atlas),
     )
 
 
-def _rows(atlas: Atlas, known: list[str]) -> list[list[str]]:
+def _rows(atlas: Atlas, known: list[Measure]) -> list[list[str]]:
     """Of each length the block with the least error after ``ghost_sink``, with all that is known of it."""
     rows = []
-    for block in best(atlas, MEASURES[FIRST].of, MEASURES[FIRST].low):
-        values = [(MEASURES[name], MEASURES[name].of(block)) for name in known]
-        cells = ["" if value is None else shown.spell(value) for shown, value in values]
+    for block in best(atlas, MEASURES[FIRST].of):
+        values = [(measure, measure.of(block)) for measure in known]
+        cells = ["" if value is None else measure.spell(value) for measure, value in values]
         rows.append([f"{label(block)} ({plural(block.length, 'layer')})", *cells])
     return rows
 

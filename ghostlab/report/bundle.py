@@ -82,10 +82,6 @@ def _ranks(result: RunResult) -> list[dict[str, object]]:
     ]
 
 
-def _report(result: RunResult, path: Path) -> None:
-    write_report(result, path)
-
-
 def _json(result: RunResult, path: Path) -> None:
     with _saved(result, path.parent) as folder:
         (folder / RESULT_FILE).replace(path)
@@ -108,26 +104,22 @@ def _saved(result: RunResult, place: Path) -> Iterator[Path]:
 
 
 def _tables(result: RunResult, path: Path) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add_tables(result, archive)
-
-
-def _add_tables(result: RunResult, archive: zipfile.ZipFile) -> None:
-    for name, table in tables(result).items():
-        archive.writestr(name, table.to_csv(index=False))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, table in tables(result).items():
+            archive.writestr(name, table.to_csv(index=False))
 
 
 def _everything(result: RunResult, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, _saved(result, path.parent) as folder:
         archive.writestr("README.txt", _README.format(command=result.config.to_command()))
-        _report(result, folder / "report.html")
+        write_report(result, folder / "report.html")
         for part in sorted(folder.iterdir()):
             archive.write(part, part.name)
-        _add_tables(result, archive)
+    _tables(result, path)
 
 
-FILES: Mapping[str, Callable[[RunResult, Path], None]] = {
-    "report.html": _report,
+FILES: Mapping[str, Callable[[RunResult, Path], object]] = {
+    "report.html": write_report,
     RESULT_FILE: _json,
     "tables.zip": _tables,
     OPERATOR_FILE: _operators,

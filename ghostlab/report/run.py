@@ -9,28 +9,20 @@ from ghostlab.plots.figures import directions, tasks
 from ghostlab.plots.formats import count, number, percent
 from ghostlab.plots.rows import recoveries, rows
 from ghostlab.report.page import document
-from ghostlab.results.generation import Generation
 from ghostlab.results.records import METRICS, Metric, RecoveryRun, Scores
 from ghostlab.results.run import RunResult
-from ghostlab.results.zeroshot import ZeroShot
 from ghostlab.storage import write_text
 
 Cell = str | tuple[str, str]
 """What a table shows: a text, or a text and the smaller one under it."""
-Table = tuple[list[tuple[str, str]], list[list[Cell]]]
-"""Columns with their units, and rows; the first cell of a row names it."""
-
-_SCORES = [
-    ("variant", ""),
-    *((each.label, each.unit) for each in METRICS),
-]
-_RECOVERIES = [
-    ("recovery", ""),
+_SCORES: list[Cell] = ["variant", *((each.label, each.unit) for each in METRICS)]
+_RECOVERIES: list[Cell] = [
+    "recovery",
     ("gap closed", "of log-likelihood"),
     ("explained", "held-out tokens (fitted on)"),
     ("relative error", "held-out tokens (ordinary)"),
-    ("ridge", ""),
-    ("parameters added", ""),
+    "ridge",
+    "parameters added",
 ]
 
 
@@ -54,15 +46,10 @@ def render(result: RunResult) -> str:
         recoveries=(_RECOVERIES, fitted) if fitted else (),
         sections=catalog.sections(result),
         channels=directions.channels,
-        answers=_answers,
-        about_tasks=_about_tasks,
-        legend_of_tasks=tasks.LEGEND,
+        tasks=tasks,
+        tokens=tokens,
         generations=result.generations,
         prompt=result.config.prompt,
-        about_texts=tokens.sentence(result.generations),
-        legend_of_tokens=tokens.legend(),
-        says=_says,
-        marked=tokens.marked,
         stock=_stock(result),
         setup=_setup(result),
         command=result.config.to_command(),
@@ -88,21 +75,6 @@ def _fit_cells(run: RecoveryRun) -> list[Cell]:
         ", ".join(dict.fromkeys(map(number, run.ridges or [run.ridge]))),
         count(run.parameters_added),
     ]
-
-
-def _answers(found: ZeroShot) -> Table:
-    """Accuracy of every variant in every task."""
-    head, *lines = tasks.table(found)
-    return [(title, "") for title in head], [list(row) for row in lines]
-
-
-def _about_tasks(found: ZeroShot) -> str:
-    return "; ".join(map(tasks.about, found.tasks))
-
-
-def _says(made: Generation) -> str:
-    """Where a continuation leaves the original's, and how long it took."""
-    return "; ".join(filter(None, (tokens.departure(made), tokens.timing(made))))
 
 
 def _stock(result: RunResult) -> dict[str, str]:

@@ -70,13 +70,13 @@ def test_colours_stay_apart_to_every_eye(sight):
     parts = [role.colour for role in probes.PART_ROLES.values()]
     for tones in (style.colours(12), parts, [style.SYMMETRIC, style.ANTISYMMETRIC]):
         assert min(distance(*pair, sight) for pair in itertools.combinations(tones, 2)) > 10
-    looks = [style.ORIGINAL, style.PRUNED, *style.roles_of("abcdef")]
+    looks = [style.ORIGINAL, style.PRUNED, *style.roles("abcdef")]
     assert len({(role.dash, role.symbol) for role in looks}) == len(looks)
     assert len({role.dash for role in looks}) == len({role.symbol for role in looks}) == len(looks)
 
 
 def test_every_operator_of_one_run_looks_like_no_other(result):
-    looks = style.roles([replace(result.runs[0], label=str(index)) for index in range(17)])
+    looks = style.roles(map(str, range(17)))
     assert len({(role.colour, role.dash, role.symbol) for role in looks}) == 17
     assert len({role.colour for role in looks}) == 12
     assert style.colours(17)[2:] == [role.colour for role in looks]
@@ -84,9 +84,8 @@ def test_every_operator_of_one_run_looks_like_no_other(result):
     assert many.layout.height > few.layout.height + 100, "a legend of 17 takes its own room"
 
 
-def test_roles_of_equal_labels_get_distinct_names(result):
-    twice = [result.runs[0], replace(result.runs[0], rank=8)]
-    assert [role.name for role in style.roles(twice)] == ["ghost", "ghost (2)"]
+def test_roles_of_equal_labels_get_distinct_names():
+    assert [role.name for role in style.roles(["ghost", "ghost"])] == ["ghost", "ghost (2)"]
 
 
 def test_perplexity_bars_carry_values_intervals_and_a_log_axis_from_one(result):
@@ -400,7 +399,7 @@ def test_two_sides_share_what_they_have_in_common_and_keep_the_rest_apart(result
 def test_two_sides_of_one_run_keep_the_colours_of_its_figures(result):
     """In either order; those of two runs are told apart by theirs."""
     pruned, ghost, affine, original = sides(result)
-    own = {role.name: role.colour for role in (style.ORIGINAL, style.PRUNED, *style.roles(result.runs))}
+    own = {row.name: row.role.colour for row in rows(result)}
     for one, other in ((affine, ghost), (ghost, affine), (affine, pruned), (original, ghost)):
         for panel in comparison(one, other):
             for trace in panel.figures[0].data:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import geometric_mean, median
 from typing import Any
@@ -14,7 +14,6 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
 from ghostlab.plots.formats import fold, number, percent, plural
-from ghostlab.plots.style import Role
 from ghostlab.results.atlas import Atlas, AtlasBlock
 
 SCALE = [[0.0, "#414487"], [0.25, "#2e708e"], [0.5, "#1fa088"], [0.75, "#5ec962"], [1.0, "#b5de2b"]]
@@ -290,27 +289,21 @@ def _split(ratios: list[tuple[AtlasBlock, float]], layer: int) -> tuple[list[flo
 # -- errors by length ------------------------------------------------------------------------------------
 
 
-def operator_roles() -> dict[str, Role]:
-    """How each operator is drawn, by its name for people."""
-    names = [name for name in OPERATORS if OPERATORS[name] != "gap"]
-    plain = Role("plain dropping", style.PRUNED.colour, style.PRUNED.dash, style.PRUNED.symbol)
-    return {plain.name: plain, **dict(zip(names, style.roles_of(names), strict=True))}
-
-
 def by_length(atlas: Atlas) -> go.Figure:
     """Error of the best block of each length, for each operator its own best."""
     if not atlas.blocks:
         return style.empty("The atlas holds no block.")
-    roles, traces, seen = operator_roles(), [], []
-    for name, field in OPERATORS.items():
+    plain, *fitted = OPERATORS
+    roles = [replace(style.PRUNED, name=plain), *style.roles(fitted)]
+    traces, seen = [], []
+    for role, field in zip(roles, OPERATORS.values(), strict=True):
         blocks = best(atlas, attrgetter(field))
         errors = [getattr(block, field) for block in blocks]
         seen += errors
-        told = [f"{percent(error)} at {label(block)}" for block, error in zip(blocks, errors, strict=True)]
-        marker = {"symbol": roles[name].symbol, "size": 8}
-        look: dict[str, Any] = {"mode": "lines+markers", "marker": marker, "customdata": told}
+        look: dict[str, Any] = {"mode": "lines+markers", "marker": {"symbol": role.symbol, "size": 8}}
+        look["customdata"] = [f"{percent(y)} at {label(b)}" for y, b in zip(errors, blocks, strict=True)]
         places, hover = [block.length for block in blocks], "%{x} layers: %{customdata}"
-        traces.append(style.curve(roles[name], places, errors, hover, **look))
+        traces.append(style.curve(role, places, errors, hover, **look))
     title = "least error ‖Y′ − Y‖ / ‖Y‖<br>(ordinary held-out tokens)"
     y = {"title": title, **style.wide_axis(seen), "tickformat": ".0%"}
     return style.curves(traces, {"title": "length: dropped layers", "tickvals": atlas.lengths}, y)

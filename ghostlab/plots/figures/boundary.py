@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure, of_each
 from ghostlab.plots.formats import count, is_finite, percent, plural, points
-from ghostlab.plots.rows import Row, Rows, states, where
+from ghostlab.plots.rows import Row, Rows, greatest, states, where
 from ghostlab.results.compare import ORIGINAL
 from ghostlab.results.records import BoundaryReport
 
@@ -23,11 +23,7 @@ _NOT_FITTED = "No recovery was fitted to this block."
 
 def _best(rows: Rows) -> tuple[Row, BoundaryReport]:
     """The one that explains most."""
-
-    def explained(pair: tuple[Row, BoundaryReport]) -> float:
-        return pair[1].explained if math.isfinite(pair[1].explained) else -math.inf
-
-    return max(states(rows), key=explained)
+    return greatest(states(rows), lambda report: report.explained)
 
 
 # -- one number per recovery ----------------------------------------------------------------------------
@@ -67,21 +63,21 @@ def _measure(rows: Rows, label: str, name: str) -> list[go.Scatter]:
     if not known:
         return []
     symbol, size = _MARKERS[label]
-    dots = go.Scatter(
-        x=[value for _, value in known],
-        y=[role.name for role, _ in known],
+    marker = {
+        "symbol": symbol,
+        "size": size,
+        "line": {"width": 2 if symbol.endswith("open") else 0},
+        "color": [role.colour for role, _ in known],
+    }
+    dots = style.dots(
+        [value for _, value in known],
+        [role.name for role, _ in known],
+        f"%{{y}}, {label}: %{{customdata}}",
+        marker,
         name=label,
         legendgroup=label,
         showlegend=False,
-        mode="markers",
-        marker={
-            "symbol": symbol,
-            "size": size,
-            "line": {"width": 2 if symbol.endswith("open") else 0},
-            "color": [role.colour for role, _ in known],
-        },
         customdata=[percent(value) for _, value in known],
-        hovertemplate=f"%{{y}}, {label}: %{{customdata}}<extra></extra>",
     )
     return [dots, style.key(label, dots).update(y=[known[0][0].name])]
 
@@ -94,9 +90,8 @@ def say_explained(rows: Rows) -> str:
         f"({percent(report.explained_ordinary)} on ordinary ones)"
     )
     if report.explained <= 0:
-        text = (
-            f"No recovery comes closer than plain dropping; {row.name} explains {percent(report.explained)}"
-        )
+        share = percent(report.explained)
+        text = f"No recovery comes closer than plain dropping; {row.name} explains {share}"
     if report.explained_train is None or not math.isfinite(report.explained_train):
         return f"{text}."
     lost = report.explained_train - report.explained
@@ -132,15 +127,12 @@ def say_relative_error(rows: Rows) -> str:
 
 def channel_error(rows: Rows) -> go.Figure:
     """Share of the gap left in each channel (1 is plain dropping), worst first."""
-    traces, seen = [], []
+    traces = []
     for row, report in states(rows):
-        errors = np.asarray(report.channel_error)
-        order = np.argsort(errors)[::-1]
-        seen += report.channel_error
-        places, hover = np.arange(1, len(errors) + 1), "channel %{customdata}: %{y:.3~g}"
-        traces.append(style.curve(row.role, places, errors[order], hover, customdata=order))
-    y = {"title": "share of the gap left, all tokens", **style.log_ticks(seen)}
-    return _curves(traces, {"title": "channels, worst first"}, y)
+        order = np.argsort(report.channel_error)[::-1]
+        errors, hover = np.asarray(report.channel_error)[order], "channel %{customdata}: %{y:.3~g}"
+        traces.append(style.along(row.role, errors, hover, customdata=order))
+    return _left_figure(traces, "share of the gap left, all tokens", "channels, worst first", style.log_ticks)
 
 
 def say_channel_error(rows: Rows) -> str:
@@ -157,9 +149,8 @@ def say_channel_error(rows: Rows) -> str:
 
 def compare_channel_error(rows: Rows) -> str:
     """What each leaves of the gap in the median channel, and which leaves less in more channels."""
-    text = of_each("Share of the gap left in the median channel", lambda row: _left(row, "channel_error"))(
-        rows
-    )
+    of_both = of_each("Share of the gap left in the median channel", lambda row: _left(row, "channel_error"))
+    text = of_both(rows)
     ours, theirs = (style.finite(report.channel_error) for _, report in states(rows))
     if not ours or len(ours) != len(theirs):
         return text
@@ -178,25 +169,33 @@ def _left(row: Row, name: str, part: slice = slice(None)) -> str:
 
 def position_error(rows: Rows) -> go.Figure:
     """Share of the gap left at each position (1 is plain dropping); ordinary tokens alone as thin lines."""
-    traces, ordinary, seen = [], [], []
-    for row, report in states(rows):
-        seen += style.finite([*report.position_error, *report.position_error_ordinary])
-        traces.append(_by_position(row, row.name, report.position_error))
-        if style.finite(report.position_error_ordinary):
-            thin = _by_position(row, f"{row.name}, ordinary tokens", report.position_error_ordinary)
-            thin.update(line={"width": 1.2, "dash": "dot"}, showlegend=False, legendgroup=_ORDINARY)
-            ordinary.append(thin)
+    known, hover = states(rows), "position %{x}: %{y:.3~g}"
+    traces = [style.along(row.role, report.position_error, hover, 0) for row, report in known]
+    ordinary = [
+        style.along(
+            row.role,
+            report.position_error_ordinary,
+            hover,
+            0,
+            name=f"{row.name}, ordinary tokens",
+            line={"color": row.role.colour, "width": 1.2, "dash": "dot"},
+            showlegend=False,
+            legendgroup=_ORDINARY,
+        )
+        for row, report in known
+        if style.finite(report.position_error_ordinary)
+    ]
     keys = [style.key(_ORDINARY, ordinary[0])] if ordinary else []
-    y = {"title": "share of the gap left, held-out", **style.wide_axis(seen)}
-    return _curves([*ordinary, *traces, *keys], {"title": "position in the window"}, y)
+    made = [*ordinary, *traces, *keys]
+    return _left_figure(made, "share of the gap left, held-out", "position in the window", style.wide_axis)
 
 
-def _by_position(row: Row, name: str, errors: Sequence[float | None]) -> go.Scatter:
-    return style.curve(row.role, np.arange(len(errors)), errors, "position %{x}: %{y:.3~g}", name=name)
-
-
-def _curves(traces: list[go.Scatter], x: dict[str, Any], y: dict[str, Any]) -> go.Figure:
-    made = style.curves(traces, x, y)
+def _left_figure(
+    traces: list[go.Scatter], y: str, x: str, scale: Callable[[Iterable[float | None]], dict[str, Any]]
+) -> go.Figure:
+    """Curves of what is left of the gap, with a line for plain dropping."""
+    values = [value for trace in traces for value in trace.y]
+    made = style.curves(traces, {"title": x}, {"title": y, **scale(values)})
     style.guide(made, "y", 1, "plain dropping")
     return made
 

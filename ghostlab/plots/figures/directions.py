@@ -23,14 +23,12 @@ def directions(rows: Rows) -> go.Figure:
     """Share of the map's effect along each of its top directions; channels and tokens on hovering."""
     ((row, report),) = operators(rows)
     shares = [one.share for one in report.directions]
-    bars = go.Bar(
-        x=shares,
-        y=[f"no. {number}" for number in range(1, len(shares) + 1)],
-        orientation="h",
+    bars = style.share_bars(
+        shares,
+        [f"no. {number}" for number in range(1, len(shares) + 1)],
+        "%{y}: %{text} of the change<br>%{customdata}",
         marker_color=row.role.colour,
-        **style.bar_texts(shares),
         customdata=[_hover(one) for one in report.directions],
-        hovertemplate="%{y}: %{text} of the change<br>%{customdata}<extra></extra>",
     )
     x = style.share_axis("share of the map's change of states<br>(calibration tokens)", shares)
     return style.by_row([bars], len(shares), x, extra=-30).update_yaxes(title_text="direction")
@@ -86,42 +84,33 @@ def state_plane(rows: Rows, tokens: Literal["ordinary", "massive"] = "ordinary")
     points: Points = getattr(plane, tokens)
     if not points.after:
         return style.empty(f"No token of the sample is {tokens}.")
-    misses: list[tuple[float | None, float | None]] = []
-    for found, target in zip(points.recovered, points.after, strict=True):
-        misses += [found, target, (None, None)]
-    lines = go.Scatter(
-        x=[x for x, _ in misses],
-        y=[y for _, y in misses],
-        mode="lines",
-        line={"color": style.GUIDE, "width": 0.8},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    misses = [
+        point
+        for found, target in zip(points.recovered, points.after, strict=True)
+        for point in (found, target, (None, None))
+    ]
+    x, y = zip(*misses, strict=True)
+    lines = style.thread(x, y, line={"color": style.GUIDE, "width": 0.8})
     kinds = (
         ("before (what dropping leaves)", points.before, style.PRUNED.colour, "x-thin-open", 5),
         ("after (original)", points.after, style.ORIGINAL.colour, "square", 6),
         (f"recovered by {role.name}", points.recovered, role.colour, role.symbol, 6),
     )
     first, second = (percent(share) for share in plane.variance)
-    made = style.figure(
+    return style.figure(
         [lines, *(_dots(*kind) for kind in kinds)],
         height=430,
         x={"title": f"first component ({first} of variance)"},
         y={"title": f"second component ({second})"},
         showlegend=True,
+        legend={"font": {"size": 12}},
     )
-    return made.update_layout(legend={"font": {"size": 12}})
 
 
 def _dots(name: str, points: list[tuple[float, float]], colour: str, symbol: str, size: int) -> go.Scatter:
-    return go.Scatter(
-        x=[x for x, _ in points],
-        y=[y for _, y in points],
-        name=name,
-        mode="markers",
-        marker={"color": colour, "symbol": symbol, "size": size, "opacity": 0.75, "line": {"color": colour}},
-        hovertemplate=f"{name}: (%{{x:.3~g}}, %{{y:.3~g}})<extra></extra>",
-    )
+    marker = {"color": colour, "symbol": symbol, "size": size, "opacity": 0.75, "line": {"color": colour}}
+    x, y = zip(*points, strict=True)
+    return style.dots(x, y, f"{name}: (%{{x:.3~g}}, %{{y:.3~g}})", marker, name=name)
 
 
 def say_state_plane(rows: Rows) -> str:

@@ -43,19 +43,16 @@ def by_kind(rows: Rows) -> go.Figure:
 
 def _bars(row: Row) -> go.Bar:
     kinds = _kinds(row)
-    return go.Bar(
-        x=[_loss(kind).value for kind in kinds],
-        y=[f"{kind.name}<br>({kind.tokens:,})" for kind in kinds],
+    return style.bars(
+        [_loss(kind).value for kind in kinds],
+        [f"{kind.name}<br>({kind.tokens:,})" for kind in kinds],
+        f"{row.name}, %{{y}}: %{{x:.3~g}} nats more<br>log-probability against the original "
+        "%{customdata[0]}<br>same favourite %{customdata[1]}, among the five %{customdata[2]}<br>"
+        "KL %{customdata[3]} nats per token",
         name=row.name,
-        orientation="h",
         marker={"color": row.role.colour},
         error_x=style.error_bar(map(_loss, kinds), color=style.INK, thickness=1.2, width=3),
         customdata=[_details(kind) for kind in kinds],
-        hovertemplate=(
-            f"{row.name}, %{{y}}: %{{x:.3~g}} nats more<br>log-probability against the original "
-            "%{customdata[0]}<br>same favourite %{customdata[1]}, among the five %{customdata[2]}<br>"
-            "KL %{customdata[3]} nats per token<extra></extra>"
-        ),
     )
 
 

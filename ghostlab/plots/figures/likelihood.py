@@ -49,14 +49,13 @@ def perplexity(rows: Rows) -> go.Figure:
 def _bar(row: Row) -> go.Bar:
     """One variant's bar, paler than its error bar so that the whole interval shows."""
     metric, colour = row.scores.perplexity, row.role.colour
-    return go.Bar(
-        x=[metric.value],
-        y=[row.name],
+    return style.bars(
+        [metric.value],
+        [row.name],
+        f"{row.name}: perplexity {interval(metric)}",
         name=row.name,
-        orientation="h",
         marker={"color": colour, "opacity": 0.5},
         error_x=style.error_bar([metric], color=colour, thickness=2.5, width=6),
-        hovertemplate=f"{row.name}: perplexity {interval(metric)}<extra></extra>",
     )
 
 
@@ -136,14 +135,12 @@ def gap_closed(rows: Rows) -> go.Figure:
     """Share of the log-likelihood that pruning lost and each recovery brought back."""
     known = recoveries(rows)
     shares = [run.gap_closed for _, run in known]
-    bars = go.Bar(
-        x=shares,
-        y=[row.name for row, _ in known],
-        orientation="h",
+    bars = style.share_bars(
+        shares,
+        [row.name for row, _ in known],
+        "%{y}: %{text} of the gap closed<br>perplexity %{customdata}",
         marker_color=[row.role.colour for row, _ in known],
-        **style.bar_texts(shares),
         customdata=[interval(run.perplexity) for _, run in known],
-        hovertemplate="%{y}: %{text} of the gap closed<br>perplexity %{customdata}<extra></extra>",
     )
     x = style.share_axis("share of the lost log-likelihood", shares, whole=True)
     made = style.by_row([bars], len(known), x)
@@ -178,19 +175,11 @@ def by_position(rows: Rows) -> go.Figure:
     Positions differ far more among themselves, by what the windows happen to say there, than variants do.
     """
     losses = [(row, loss(row)) for row in rows]
-    width = max(1, max(nats.size for _, nats in losses) // 32)
-    lines = [
-        style.curve(
-            row.role,
-            np.arange(1, len(nats) + 1),
-            running_mean(nats, width),
-            "position %{x}: %{y:.4~g}",
-        )
-        for row, nats in losses
-    ]
+    width, hover = max(1, max(nats.size for _, nats in losses) // 32), "position %{x}: %{y:.4~g}"
+    lines = [style.along(row.role, running_mean(nats, width), hover) for row, nats in losses]
     note = f" (mean of {width})" if width > 1 else ""
-    x, y = f"position in the window{note}", "nats per token above the original"
-    made = style.curves(lines, {"title": x}, {"title": y})
+    x, y = {"title": f"position in the window{note}"}, {"title": "nats per token above the original"}
+    made = style.curves(lines, x, y)
     style.guide(made, "y", 0, "original")
     return made
 

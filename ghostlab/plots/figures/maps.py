@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -82,19 +83,11 @@ def heat_map(rows: Rows, part: Part = "symmetric") -> go.Figure:
         ),
         hovertemplate=f"{letter}[%{{y}}, %{{x}}] = %{{z:.3~g}}<extra>{tiled}</extra>",
     )
-    return style.figure(
-        [heat],
-        height=410,
-        x={"title": "to channel", "constrain": "domain", "showgrid": False},
-        y={
-            "title": "from channel",
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-            "autorange": "reversed",
-            "showgrid": False,
-        },
+    axes = style.square_axes(
+        {"title": "to channel", "showgrid": False},
+        {"title": "from channel", "showgrid": False, "autorange": "reversed"},
     )
+    return style.figure([heat], height=410, **axes)
 
 
 def _ticks(reach: float) -> list[float]:
@@ -157,16 +150,14 @@ def energy_split(rows: Rows) -> go.Figure:
     bars, pair = [], rows[0].side
     for row, part, values in energies:
         letter, colour = _PARTS[part]
-        look = {**style.bar_texts(values), "marker_color": row.role.colour if pair else colour}
-        look |= {"text": [f"{number(value)} ×" for value in values]} if wide else {}
         about = f"{row.name}, {part}" if pair else part
-        bar = go.Bar(
-            x=values,
-            y=list(_METRICS.values()),
+        bar = style.share_bars(
+            values,
+            list(_METRICS.values()),
+            f"{about} part, %{{y}}: %{{text}} of the energy of M",
             name=about if pair else f"{part} ({letter})",
-            orientation="h",
-            **look,
-            hovertemplate=f"{about} part, %{{y}}: %{{text}} of the energy of M<extra></extra>",
+            marker_color=row.role.colour if pair else colour,
+            **({"text": [f"{number(value)} ×" for value in values]} if wide else {}),
         )
         bars.append(bar.update(marker_pattern=_hatch(part == "antisymmetric")) if pair else bar)
     height = 160 + 50 * len(energies)
@@ -210,19 +201,16 @@ def symmetry_cost(rows: Rows) -> go.Figure:
         "best symmetric operator": [split.explained_symmetric for _, split in splits],
     }
     bars = [
-        go.Bar(
-            x=values,
-            y=[row.name for row, _ in splits],
+        style.share_bars(
+            values,
+            [row.name for row, _ in splits],
+            f"%{{y}}, {label}: %{{text}} of the gap explained",
             name=label,
-            orientation="h",
             marker={"color": [row.role.colour for row, _ in splits], "pattern": _hatch(label != "as fitted")},
-            **style.bar_texts(values),
-            hovertemplate=f"%{{y}}, {label}: %{{text}} of the gap explained<extra></extra>",
         )
         for label, values in kinds.items()
     ]
-    every = [value for values in kinds.values() for value in values]
-    x = style.share_axis(COUNTED, every)
+    x = style.share_axis(COUNTED, chain(*kinds.values()))
     return style.by_row(bars, 2 * len(splits), x, barmode="group", bargap=0.25)
 
 
@@ -249,42 +237,32 @@ def _eigenvalues(report: OperatorReport) -> np.ndarray[Any, Any]:
 def eigenvalues(rows: Rows) -> go.Figure:
     """Eigenvalues of W = I + M in the complex plane with the unit circle, at equal aspect."""
     angle = np.linspace(0, 2 * np.pi, 181)
-    circle = go.Scatter(
-        x=np.cos(angle),
-        y=np.sin(angle),
-        mode="lines",
+    circle = style.thread(
+        np.cos(angle),
+        np.sin(angle),
         name="unit circle",
         line={"color": style.GUIDE, "width": 1.5, "dash": "dot"},
-        hoverinfo="skip",
+        showlegend=True,
     )
     known = [(row, _eigenvalues(report)) for row, report in operators(rows)]
     dots = [
-        go.Scatter(
-            x=values.real,
-            y=values.imag,
-            mode="markers",
+        style.dots(
+            values.real,
+            values.imag,
+            f"{row.name}: %{{x:.3~g}} %{{y:+.3~g}} i<br>%{{customdata}}",
+            {"color": row.role.colour, "symbol": row.role.symbol, "size": 6, "opacity": 0.65},
             name=row.name if row.side else "eigenvalues of W",
-            marker={"color": row.role.colour, "symbol": row.role.symbol, "size": 6, "opacity": 0.65},
             customdata=[f"modulus {number(abs(z))}, angle {np.degrees(np.angle(z)):.0f}°" for z in values],
-            hovertemplate=f"{row.name}: %{{x:.3~g}} %{{y:+.3~g}} i<br>%{{customdata}}<extra></extra>",
         )
         for row, values in known
     ]
     every = np.concatenate([values for _, values in known])
-    return style.figure(
-        [circle, *dots],
-        height=360 + 20 * len(known),
-        x={"title": "real part", "constrain": "domain", "range": _around(every.real)},
-        y={
-            "title": "imaginary part",
-            "scaleanchor": "x",
-            "scaleratio": 1,
-            "constrain": "domain",
-            "constraintoward": "top",
-            "range": _around(every.imag),
-        },
-        legend={"x": 0.5, "xanchor": "center"},
+    axes = style.square_axes(
+        {"title": "real part", "range": _around(every.real)},
+        {"title": "imaginary part", "range": _around(every.imag)},
     )
+    legend = {"x": 0.5, "xanchor": "center"}
+    return style.figure([circle, *dots], height=360 + 20 * len(known), legend=legend, **axes)
 
 
 def _around(values: np.ndarray[Any, Any]) -> list[float]:

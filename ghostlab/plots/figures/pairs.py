@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import plotly.graph_objects as go
 
+from ghostlab.plots import rows as variants
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
 from ghostlab.plots.figures.windows import shifts_figure
@@ -49,14 +50,14 @@ def looks(one: Side, other: Side) -> list[Role]:
     """How both are drawn: as everywhere else where they are of one run, by their order where they are not."""
     if one.result is other.result and one.name != other.name:
         return [_own_look(one), _own_look(other)]
-    return style.roles_of([one.name, other.name])
+    return style.roles([one.name, other.name])
 
 
 def _own_look(side: Side) -> Role:
     """That of a recovery in the figures of its own run."""
-    known = zip(style.roles(side.result.runs), side.result.runs, strict=True)
     base = style.ORIGINAL if side.run.method == ORIGINAL else style.PRUNED
-    return replace(next((role for role, run in known if run is side.run), base), name=side.name)
+    own = (row.role for row in variants.rows(side.result) if row.run is side.run)
+    return replace(next(own, base), name=side.name)
 
 
 def sides(one: Side, other: Side) -> list[Row]:

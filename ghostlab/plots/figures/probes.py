@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
 from ghostlab.plots.figures.maps import scope, why_empty
-from ghostlab.plots.formats import count, interval, number, points, short
+from ghostlab.plots.formats import count, interval, number, points
 from ghostlab.plots.rows import Rows, recoveries, where
 from ghostlab.plots.style import Role
 from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part, Probe
@@ -124,12 +124,8 @@ def ranks(rows: Rows, measure: Measure = "perplexity") -> go.Figure:
         ]
         if known:
             traces.append(_line(role, [*known, full]))
-    saved = _apart(_saved(result, run))
-    ticks = {"tickvals": list(saved), "ticktext": [short(rank) for rank in saved], "tickangle": 0}
-    made = _merit(result, traces, measure, {"title": "rank kept", "type": "log", **ticks})
-    made.update_layout(legend={"y": 1.22})
-    texts = [short(value) for value in saved.values()]
-    return style.upper_axis(made, "parameters saved against the full map", list(saved), texts)
+    made = _merit(result, traces, measure, {}, legend={"y": 1.22})
+    return style.rank_axes(made, "parameters saved against the full map", _apart(_saved(result, run)))
 
 
 def _saved(result: RunResult, run: RecoveryRun) -> dict[int, int]:
@@ -207,9 +203,11 @@ def _line(role: Role, known: list[Point]) -> go.Scatter:
     )
 
 
-def _merit(result: RunResult, traces: list[go.Scatter], measure: Measure, x: dict[str, Any]) -> go.Figure:
-    heights = [value for trace in traces for value in trace.y]
-    made = style.curves(traces, x, {"title": _TITLES[measure], **style.wide_axis(heights)})
+def _merit(
+    result: RunResult, traces: list[go.Scatter], measure: Measure, x: dict[str, Any], **layout: Any
+) -> go.Figure:
+    y = {"title": _TITLES[measure], **style.wide_axis(value for trace in traces for value in trace.y)}
+    made = style.curves(traces, x, y, **layout)
     if measure == "perplexity":
         original = result.baseline.original.perplexity.value
         style.guide(made, "y", original, f"original, {number(original)}")

@@ -52,29 +52,22 @@ def scores(rows: Rows) -> go.Figure:
     labels = [_short(label) for label in selection.labels]
     candidates = list(zip(labels, selection.scores, selection.labels, in_cut(selection), strict=True))
     groups = (
-        ("chosen", True, style.PRUNED.colour, "diamond", 11),
-        ("kept", False, style.SYMMETRIC, "circle", 7),
+        ("chosen", True, {"color": style.PRUNED.colour, "symbol": "diamond", "size": 11}),
+        ("kept", False, {"color": style.SYMMETRIC, "symbol": "circle", "size": 7}),
     )
     dots = [
-        go.Scatter(
-            x=[short for short, _, _, mark in candidates if mark is wanted],
-            y=[score for _, score, _, mark in candidates if mark is wanted],
+        style.dots(
+            [short for short, _, _, mark in candidates if mark is wanted],
+            [score for _, score, _, mark in candidates if mark is wanted],
+            f"%{{x}}: %{{y:.4~g}} ({name})",
+            marker,
             customdata=[label for _, _, label, mark in candidates if mark is wanted],
             name=name,
-            mode="markers",
-            marker={"color": colour, "symbol": symbol, "size": size},
-            hovertemplate=f"%{{x}}: %{{y:.4~g}} ({name})<extra></extra>",
         )
-        for name, wanted, colour, symbol, size in groups
+        for name, wanted, marker in groups
     ]
-    path = go.Scatter(
-        x=labels,
-        y=[score if math.isfinite(score) else None for score in selection.scores],
-        mode="lines",
-        line={"color": style.GRID, "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    known = [score if math.isfinite(score) else None for score in selection.scores]
+    path = style.thread(labels, known, line={"color": style.GRID, "width": 1.5})
     order = {"type": "category", "categoryorder": "array", "categoryarray": labels}
     x = {"title": "candidate (lower is dropped first)", **order}
     y = {"title": f"{selection.criterion} score", **style.wide_axis(selection.scores)}

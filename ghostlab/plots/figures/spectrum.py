@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,15 +11,13 @@ import plotly.graph_objects as go
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure, of_each
 from ghostlab.plots.figures.maps import COUNTED, NO_MAP, has, scope
-from ghostlab.plots.formats import count, number, percent, points, short
-from ghostlab.plots.rows import Row, Rows, operators
+from ghostlab.plots.formats import count, number, percent, points
+from ghostlab.plots.rows import Row, Rows, greatest, operators
 from ghostlab.results.operator import OperatorReport, RankCurve
 from ghostlab.results.probe import FACTORS, Factor
 
 _FLOOR = 1e-6
 """Singular values below this share of the greatest are rounding and would only stretch the axis."""
-_ZERO_AT = 0.25
-"""Where rank 0 stands on the log axis."""
 _FITTED = "calibration (fitted on)"
 _DOTTED = {"dash": "dot", "width": 1.2}
 _REDUCED = "reduced rank (best on the data)"
@@ -37,11 +34,7 @@ def rank_parameters(rank: int, channels: int, *, bias: bool = False) -> int:
 
 def _best(rows: Rows) -> tuple[Row, OperatorReport]:
     """The map that explains most on held-out text."""
-
-    def explained(pair: tuple[Row, OperatorReport]) -> float:
-        return pair[1].split.explained if math.isfinite(pair[1].split.explained) else -math.inf
-
-    return max(operators(rows), key=explained)
+    return greatest(operators(rows), lambda report: report.split.explained)
 
 
 # -- singular values -------------------------------------------------------------------------------------
@@ -52,13 +45,9 @@ def singular_values(rows: Rows) -> go.Figure:
     known = [(row, report.singular_values) for row, report in operators(rows)]
     top = max(max(style.finite(values)) for _, values in known)
     kept = [(row, [v if v > _FLOOR * top else None for v in values]) for row, values in known]
-    lines = [_by_index(row, values, "no. %{x}: %{y:.3~g}") for row, values in kept]
+    lines = [style.along(row.role, values, "no. %{x}: %{y:.3~g}") for row, values in kept]
     y = {"title": "singular value", **style.log_ticks(value for _, values in kept for value in values)}
     return style.curves(lines, {"title": "direction, greatest first"}, y)
-
-
-def _by_index(row: Row, values: Sequence[float | None], hover: str) -> go.Scatter:
-    return style.curve(row.role, np.arange(1, len(values) + 1), values, hover)
 
 
 def _greatest(row: Row) -> str:
@@ -81,7 +70,7 @@ def say_singular_values(rows: Rows) -> str:
 def cumulative_energy(rows: Rows) -> go.Figure:
     """Share of ||M||_F^2 in the leading directions, against how many they are."""
     hover = "first %{x}: %{y:.1%}"
-    lines = [_by_index(row, report.cumulative_energy, hover) for row, report in operators(rows)]
+    lines = [style.along(row.role, report.cumulative_energy, hover) for row, report in operators(rows)]
     y = {"title": "share of the energy of M", "tickformat": ".0%", "range": [0, 1.03]}
     made = style.curves(lines, {"title": "leading singular directions"}, y)
     style.guide(made, "y", 0.9, "90 %")
@@ -114,13 +103,10 @@ def rank_curve(rows: Rows) -> go.Figure:
     for trace in (*traces, *keys):
         trace.update(visible=hidden if trace.legendgroup == _FITTED else True)
     ranks, channels = known[0][1].truncated_svd.ranks, _channels(known[0][1])
-    ticks = _ticks(ranks)
-    places = [_place(rank) for rank in ticks]
-    x = {"title": "rank kept", "type": "log", "tickvals": places, "ticktext": [short(r) for r in ticks]}
     y = {"title": COUNTED, "tickformat": ".0%", "range": _explained_range(known)}
-    made = style.curves([*traces, *keys], x, y, extra=100, legend={"y": 1.24})
-    added = [short(rank_parameters(rank, channels)) for rank in ticks]
-    return style.upper_axis(made, "parameters added (2Cr, at most C²)", places, added)
+    made = style.curves([*traces, *keys], {}, y, extra=100, legend={"y": 1.24})
+    added = {rank: rank_parameters(rank, channels) for rank in _ticks(ranks)}
+    return style.rank_axes(made, "parameters added (2Cr, at most C²)", added)
 
 
 def _key(kind: str, traces: list[go.Scatter]) -> list[go.Scatter]:
@@ -131,10 +117,6 @@ def _ticks(ranks: Sequence[int]) -> list[int]:
     """Ranks 0, 1, 4, 16, ...; only every other one where a telephone has no room for all."""
     every = [rank for rank in (0, *(4**n for n in range(10))) if ranks[0] <= rank <= ranks[-1]]
     return every if len(every) <= 6 else [rank for rank in every if rank == 0 or rank.bit_length() % 4 == 1]
-
-
-def _place(rank: int) -> float:
-    return rank if rank > 0 else _ZERO_AT
 
 
 def _channels(report: OperatorReport) -> int:
@@ -164,7 +146,7 @@ def _curve(
     ]
     return style.curve(
         row.role,
-        [_place(rank) for rank in curve.ranks],
+        [rank or style.ZERO_AT for rank in curve.ranks],
         values,
         f"{what}: %{{customdata}}",
         legendgroup=kind,
@@ -178,13 +160,8 @@ def _curve(
 
 def _explained_range(known: list[tuple[Row, OperatorReport]]) -> list[float]:
     """From 0 (or the lowest point, but not below -1: some ranks overshoot by far) to the highest point."""
-    curves = [(report.truncated_svd, report.reduced_rank) for _, report in known]
-    heights = [
-        value
-        for plain, best in curves
-        for value in (*plain.explained, *plain.explained_train, *(best.explained if best else ()))
-    ]
-    values = style.finite(heights)
+    curves = [curve for _, report in known for curve in (report.truncated_svd, report.reduced_rank) if curve]
+    values = style.finite(value for curve in curves for value in (*curve.explained, *curve.explained_train))
     low, high = max(min(0.0, *values), -1.0), max(values)
     pad = 0.05 * ((high - low) or 1.0)
     return [low - pad, high + pad]

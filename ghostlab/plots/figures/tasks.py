@@ -55,20 +55,19 @@ def retained(rows: Rows) -> go.Figure:
     names = common_tasks(rows)
     kept = [_retention(row, names) for row in rows]
     bars = [
-        go.Bar(
-            x=[metric.value],
-            y=[row.name],
-            orientation="h",
+        style.bars(
+            [metric.value],
+            [row.name],
+            f"{row.name}: %{{x:.1%}} {interval(metric)}",
             marker={"color": row.role.colour, "opacity": 0.75},
-            error_x={"type": "data", **style.error_bar([metric], color=style.INK)},
+            error_x=style.error_bar([metric], color=style.INK),
             text=[percent(metric.value)],
             textposition="inside",
             insidetextanchor="start",
-            hovertemplate=f"{row.name}: %{{x:.1%}} {interval(metric)}<extra></extra>",
         )
         for row, metric in zip(rows, kept, strict=True)
     ]
-    title = f"share of the original's accuracy, {plural(len(names), 'task')}"
+    title = f"share of the original's accuracy<br>({plural(len(names), 'task')})"
     x = style.share_axis(title, [metric.high for metric in kept], whole=True)
     made = style.by_row(bars, len(bars), x, showlegend=False)
     style.guide(made, "x", 1, "original")
@@ -142,11 +141,8 @@ def _few(found: ZeroShot, kept: list[Metric]) -> str:
 
 
 def _left_out(found: ZeroShot) -> str:
-    return (
-        f" Left out because their data cannot be reached: {', '.join(found.left_out)}."
-        if found.left_out
-        else ""
-    )
+    names = ", ".join(found.left_out)
+    return f" Left out because their data cannot be reached: {names}." if names else ""
 
 
 def table(found: ZeroShot) -> list[list[str]]:

@@ -89,14 +89,14 @@ def _box(role: Role, values: np.ndarray[Any, Any], hover: str) -> go.Box:
 
 def _mean(role: Role, mean: Metric) -> go.Scatter:
     """In the ink of the text, so that it stands out from the dots."""
-    return go.Scatter(
-        x=[mean.value],
-        y=[role.name],
+    marker = {"color": style.INK, "symbol": "diamond", "size": 11, "line": {"color": "white", "width": 1}}
+    return style.dots(
+        [mean.value],
+        [role.name],
+        f"{role.name}, mean: {interval(mean)} nats",
+        marker,
         name=f"mean of {role.name}",
-        mode="markers",
-        marker={"color": style.INK, "symbol": "diamond", "size": 11, "line": {"color": "white", "width": 1}},
         error_x=style.error_bar([mean], color=style.INK, thickness=2.5, width=7),
-        hovertemplate=f"{role.name}, mean: {interval(mean)} nats<extra></extra>",
     )
 
 
