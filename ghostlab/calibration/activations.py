@@ -32,17 +32,11 @@ class Batch:
 
 
 class Activations:
-    """States of ``model`` on ``windows``.
+    """States of ``model``, the original, on ``windows``; ``batch`` of them go through it at a time.
 
-    A pass keeps the states at the boundaries that it comes by, as far as the budget goes. What is not kept is
-    computed again, from the nearest kept boundary before it on.
-
-    Args:
-        model: The original model.
-        windows: Windows of one length, unpadded.
-        batch: Windows per forward pass.
-        budget: What kept states may take.
-        rounded: Whether states may be kept in 16 bits where the budget forces it; see :class:`StateStore`.
+    A pass keeps the states at the boundaries that it comes by, as far as the budget goes; if they may be
+    ``rounded``, see :class:`StateStore`. What is not kept is computed again, from the nearest kept boundary
+    before it on.
     """
 
     def __init__(

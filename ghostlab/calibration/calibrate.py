@@ -101,8 +101,6 @@ def calibrate(
     """Choose windows from the calibration part of ``text``; passes run once figures are asked for.
 
     Args:
-        model: The original model.
-        text: A divided text.
         sequences, length: How many windows, of how many tokens.
         seed: Decides which documents are read.
         bos: Whether each window starts with a BOS token.

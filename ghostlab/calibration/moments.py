@@ -69,13 +69,6 @@ class Moments:
             power += (wd * pd).sum(0)
         return cls(count, sums, changes, gram, cross, power)
 
-    @classmethod
-    def zeros(cls, width: int, device: torch.device | str = "cpu") -> Moments:
-        """Moments of no token at all."""
-        vector = torch.zeros(width, dtype=torch.float64, device=device)
-        square = torch.zeros(width, width, dtype=torch.float64, device=device)
-        return cls(0.0, vector, vector, square, square, vector)
-
     def __add__(self, other: Moments) -> Moments:
         return self._combine(other, 1.0)
 
@@ -159,7 +152,8 @@ class BlockMoments:
         weighting: Weighting = "none",
     ) -> BlockMoments:
         """Moments before any batch was seen; on the CPU if ``device`` has no float64 (Apple MPS)."""
-        return cls(block, [Moments.zeros(width, exact_device(device)) for _ in range(folds)], weighting)
+        nothing = torch.empty(0, width, device=exact_device(device))
+        return cls(block, [Moments.of(nothing, nothing)] * folds, weighting)
 
     def add(self, before: Tensor, after: Tensor, fold: Tensor) -> None:
         """Take in the states [B, T, C] before and after the block of windows that belong to ``fold`` [B]."""

@@ -108,7 +108,6 @@ def choose_ridge(
 
     Args:
         setting: ``auto``, a relative number, or ``abs:NUMBER``.
-        folds: Moments per fold of documents.
         centre: Whether an unpenalised bias is fitted along, so that G is taken about the mean.
         errors: Those of the family to be fitted; default those of the unconstrained map.
         validations: How many folds are left out in turn; default all of them.

@@ -30,13 +30,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Budget:
-    """What hidden states may take.
-
-    Attributes:
-        memory: Bytes of main memory.
-        disk: Bytes of files, over all models and texts together.
-        folder: Where files go; ``None`` for no files.
-    """
+    """Bytes that hidden states may take in memory and, over all models and texts, in files of ``folder``."""
 
     memory: int = 768 << 20
     disk: int = 0
@@ -89,9 +83,7 @@ class StateStore:
         shape: ``(windows, length, width)``.
         depth: Number of blocks; there is one boundary more.
         dtype: Type that the model computes in.
-        budget: What may be taken.
         key: Names the model and the windows; files under it hold the same states whoever wrote them.
-        rounded: Whether states may be rounded to fit.
     """
 
     def __init__(

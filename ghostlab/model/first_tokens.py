@@ -42,7 +42,6 @@ def first_attended(
             it for a static cache: [B or 1, 1, T, K], true or 0 where a query attends to a key, or several of
             these by kind of layer.
         seen: Tokens in the cache already.
-        device: Where the result is put.
 
     Raises:
         ModelError: If the mask is of another kind.

@@ -59,7 +59,6 @@ def fetch(
     """The folder of a hub model in the hub's cache, downloaded as far as it is not there.
 
     Args:
-        repo: Hub id, ``org/name``.
         revision: Branch, tag or commit; ``None`` for the default branch.
         approve: Called with the folder as soon as it holds the configuration and before any weight is
             fetched; raises to refuse the model, else returns how many parameters it has.

@@ -21,9 +21,7 @@ PARAGRAPH = "\n\n"
 class Protocol:
     """How a paper cuts its evaluation text into windows; see :mod:`ghostlab.text.presets`.
 
-    Attributes:
-        name: Whose rules they are.
-        join: What stands between documents, which are then one text; ``None`` if windows come from documents.
+    ``join`` stands between documents, which are then one text; ``None`` if windows come from documents.
     """
 
     name: str
@@ -32,11 +30,10 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Documents:
-    """Texts that belong together inside, and are independent of each other.
+    """Texts, each independent of the others, in the order of their source.
 
     Attributes:
         name: What they are, for messages and records: ``wikipedia, held out``.
-        texts: The documents in the order of their source.
         protocol: A paper's way to cut them into windows; otherwise windows are drawn from all of them.
     """
 
@@ -62,8 +59,6 @@ class Text:
 
     Attributes:
         name: What was given as ``--text``, shortened for display.
-        title: Name for people.
-        licence: Licence of the texts.
         calibration: What operators are fitted on.
         held_out: What figures are measured on; shares no document with ``calibration``.
         whole: All documents undivided and in order, for a text that is only evaluated on.

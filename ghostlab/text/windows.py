@@ -38,7 +38,6 @@ class Windows:
         fold: Fold of each window, ``[count]``, ascending.
         bytes: UTF-8 bytes of the text of the predicted tokens of each window, ``[count]``.
         bos: Whether every window begins with the tokenizer's BOS token.
-        name: What the text is.
     """
 
     ids: torch.Tensor
@@ -169,8 +168,6 @@ def _too_short(documents: Documents, count: int, length: int, fit: int, folds: i
 
 def _deal(documents: Documents, folds: int, seed: int | None) -> list[list[str]]:
     """For each fold the pieces of text to read, in order. Folds share no document and are of similar size."""
-    if seed is None and folds == 1:
-        return [list(documents)]
     order = random.Random(seed)
     units = list(documents)
     if len(units) < folds:
@@ -183,15 +180,11 @@ def _deal(documents: Documents, folds: int, seed: int | None) -> list[list[str]]
         smallest = sizes.index(min(sizes))
         dealt[smallest].append(unit)
         sizes[smallest] += len(unit)
-    if seed is None:
-        return dealt
-    return [_shuffled_sections(texts, order) for texts in dealt]
-
-
-def _shuffled_sections(texts: list[str], order: random.Random) -> list[str]:
-    pieces = [piece for text in texts for piece in sections(text, SECTION)]
-    order.shuffle(pieces)
-    return pieces
+    if seed is not None:
+        dealt = [[piece for text in texts for piece in sections(text, SECTION)] for texts in dealt]
+        for pieces in dealt:
+            order.shuffle(pieces)
+    return dealt
 
 
 # -- text to windows --------------------------------------------------------------------------------------
