@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# The browser, whose pages wait for a server and are waited for, side by side with everything else, which takes what it leaves of
+# The browser, whose pages wait for a server and are waited for, two files at a time, side by side with everything else, which takes what it leaves of
 # the processor: first unit tests, on all cores, then integration tests, two files at a time, whose models take 1 GB each. One
 # thread each, and those that wait must not spin meanwhile.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
@@ -41,7 +41,7 @@ integration: setup
 	$(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadscope --durations=10
 
 browser: setup
-	$(BIN)/python -m pytest -m "ui or e2e" --durations=10
+	$(BIN)/python -m pytest -m "ui or e2e" --numprocesses 2 --dist loadfile --durations=10
 
 # The long variants too: notebooks on the real model as they are, the page's mechanics at the real app. For every night.
 test-all: test
