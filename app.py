@@ -25,9 +25,9 @@ def main() -> int:
         settings = Settings.from_env()  # before gradio, which reads the port at import
         lab = lent_gpu(settings)
         if os.environ.get("SPACE_ID"):
-            from ghostlab.ui.service.space import fetch_assets
+            from ghostlab.ui.service import assets
 
-            fetch_assets(settings)
+            assets.fetch(settings)
         from ghostlab.ui.app import launch
 
         launch(settings, lab=lab)

@@ -21,8 +21,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from ghostlab.errors import BusyError, Cancelled, GhostlabError
-from ghostlab.jobs.record import Change, JobState, JobView
-from ghostlab.jobs.record import Job as Job  # noqa: PLC0414 - whoever queues work takes it from here
+from ghostlab.jobs.record import Change, Job, JobState, JobView
 from ghostlab.progress import CancelToken
 
 Result = TypeVar("Result")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
 import gradio as gr
 
 from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.jobs.record import JobView
-from ghostlab.ui.page import Page, on
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.service import Service, View
 
-Name = Literal["run", "atlas", "scores"]
 Query = Sequence[tuple[str, str]]
-NAMES: tuple[Name, ...] = ("run", "atlas", "scores")
-WHAT = {"run": "run", "atlas": "atlas", "scores": "scoring of blocks"}
-"""For people; by kind of job, too."""
+NAMES = {"run": "run", "atlas": "atlas", "scores": "scoring of blocks"}
+"""Parameter of an address -> what it names, for people; by kind of job, too."""
 LONGEST = 2000
 """Characters of a query; pasted text makes longer ones, which browsers and servers cut off."""
 
@@ -28,22 +23,11 @@ def query_of(service: Service, job_id: str) -> str:
     view = service.jobs.view(job_id)
     if view is None:
         return ""
-    found = urlencode([(view.kind if view.kind in NAMES else "run", job_id)])
-    return f"{found}&{view.about}" if view.about and len(view.about) < LONGEST else found
+    query = urlencode({view.kind if view.kind in NAMES else "run": job_id})
+    return f"{query}&{view.about}" if view.about and len(view.about) < LONGEST else query
 
 
-def bind(page: Page) -> None:
-    """Let the address say which job is followed."""
-
-    def query(job_id: str) -> str:
-        return query_of(page.service, job_id)
-
-    on(page.job.change, query, page.job, page.query).success(
-        None, page.query, None, js="ghostlab.showAddress"
-    )
-
-
-def job_in(service: Service, query: Query, name: Name) -> JobView[Finding] | None:
+def job_in(service: Service, query: Query, name: str) -> View | None:
     """The job that an address names; the visitor is told if it is gone."""
     job_id = dict(query).get(name, "")
     view = service.jobs.view(job_id) if job_id else None
@@ -52,19 +36,19 @@ def job_in(service: Service, query: Query, name: Name) -> JobView[Finding] | Non
             "Its settings are in the sidebar: press Run." if settings_in(query) else "Here is the example."
         )
         gr.Warning(
-            f"{service.gone(job_id, WHAT[name])} {instead}",
-            title=f"{WHAT[name].capitalize()} not found",
+            f"{service.gone(job_id, NAMES[name])} {instead}",
+            title=f"{NAMES[name].capitalize()} not found",
         )
     return view
 
 
-def to_follow(jobs: Sequence[JobView[Finding] | None]) -> JobView[Finding] | None:
+def to_follow(jobs: Iterable[View | None]) -> View | None:
     """Which of the jobs of an address a page follows: the first that is not finished, else the first."""
-    named = [job for job in jobs if job is not None]
-    return next((job for job in named if not job.finished), named[0] if named else None)
+    known = [job for job in jobs if job is not None]
+    return next((job for job in known if not job.finished), known[0] if known else None)
 
 
-def settings_in(query: Query) -> list[tuple[str, str]]:
+def settings_in(query: Query) -> Query:
     """What an address says of a configuration."""
     return [(name, value) for name, value in query if name in FIELDS]
 

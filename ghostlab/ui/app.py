@@ -15,8 +15,8 @@ from ghostlab.settings import Settings
 from ghostlab.ui import api, html, theme
 from ghostlab.ui.events import Events
 from ghostlab.ui.page import Page
-from ghostlab.ui.service import catalogue
-from ghostlab.ui.service.laboratory import Laboratory
+from ghostlab.ui.service import assets
+from ghostlab.ui.service.laboratory import Laboratory, load
 from ghostlab.ui.service.service import EXAMPLE, Service
 from ghostlab.ui.sidebar import sidebar
 from ghostlab.ui.tabs import TABS
@@ -31,47 +31,14 @@ _LOG = logging.getLogger(__name__)
 def build_app(
     settings: Settings, lab: Laboratory | None = None, example: Path = EXAMPLE
 ) -> tuple[gr.Blocks, dict[str, Any]]:
-    """The app and the arguments that its ``launch`` needs: ``demo.launch(**arguments)``.
-
-    Args:
-        settings: The host's profile and limits.
-        lab: Where runs are computed; default a :class:`ghostlab.lab.lab.Lab`, made when first needed.
-        example: Folder of the finished run that the page opens on.
-    """
+    """The app of a :class:`Service` and the arguments of its ``launch``: ``demo.launch(**arguments)``."""
     with gr.Blocks(
         title="Ghostlab", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as demo:
         assemble(demo, Service(settings, lab, example))
     demo.queue(max_size=32, default_concurrency_limit=8, api_open=False)
-    return demo, _launch_arguments(settings)
-
-
-def assemble(demo: gr.Blocks, service: Service) -> Events:
-    """Lay out and wire everything, inside ``demo``."""
-    api.expose(service)  # first, so that its names are free
-    page = Page(demo, service)
-    wire_scores = sidebar.build(page)
-    with gr.Row(elem_id="top"):
-        gr.HTML(html.header(), elem_id="header", min_width=240)
-        gr.HTML(html.tour(theme.static("tour.json")), js_on_load=theme.static("tour.js"), elem_id="tour")
-    notice = catalogue.notice(service.settings)
-    gr.HTML(html.notice(notice), elem_id="notice", visible=bool(notice))
-    for part in (page.source, page.status, page.queue):
-        part.render()
-    tabs = {}
-    with gr.Tabs(elem_id="tabs"):
-        for title, build in TABS.items():
-            with gr.Tab(title) as page.tab:
-                tabs[title] = build(page)
-    gr.HTML(html.footer(__version__, service.settings.profile), elem_id="footer")
-    wire_scores()
-    events = Events(page, tabs)
-    events.bind()
-    return events
-
-
-def _launch_arguments(settings: Settings) -> dict[str, Any]:
-    return {
+    limits = settings.limits
+    return demo, {
         "theme": theme.theme(),
         "css_paths": theme.STYLES,
         "head": theme.head(),
@@ -81,12 +48,38 @@ def _launch_arguments(settings: Settings) -> dict[str, Any]:
         "run_history": False,
         "enable_monitoring": False,
         "show_error": False,
-        "max_file_size": max(settings.limits.file_bytes, settings.limits.upload_bytes),
-        "state_session_capacity": settings.limits.open_pages,  # by default ten thousand pages stay in memory
-        "max_threads": settings.limits.open_pages + RESERVE,  # events at once, threads or not
+        "max_file_size": max(limits.file_bytes, limits.upload_bytes),
+        "state_session_capacity": limits.open_pages,  # by default ten thousand pages stay in memory
+        "max_threads": limits.open_pages + RESERVE,  # events at once, threads or not
         "footer_links": ["api"],
         "strict_cors": True,
     }
+
+
+def assemble(demo: gr.Blocks, service: Service) -> Events:
+    """Lay out and wire everything, inside ``demo``."""
+    api.expose(service)  # first, so that its names are free
+    page = Page(demo, service)
+    wire_scores = sidebar.build(page)
+    with gr.Row(elem_id="top"):
+        gr.HTML(html.piece("header", theme.DESCRIPTION), elem_id="header", min_width=240)
+        steps = html.piece("tour", theme.static("tour.json"))
+        gr.HTML(steps, js_on_load=theme.static("tour.js"), elem_id="tour")
+    notice = assets.notice(service.settings)
+    gr.HTML(html.piece("notice", notice), elem_id="notice", visible=bool(notice))
+    for part in (page.source, page.status, page.queue):
+        part.render()
+    tabs = []
+    with gr.Tabs(elem_id="tabs"):
+        for title, build in TABS.items():
+            with gr.Tab(title) as page.tab:
+                tabs.append(build(page))
+    place = "this server" if service.settings.profile == "public" else "this machine"
+    gr.HTML(html.piece("footer", __version__, place), elem_id="footer")
+    wire_scores()
+    events = Events(page, tabs)
+    events.bind()
+    return events
 
 
 def launch(
@@ -95,9 +88,8 @@ def launch(
     """Build, listen and stay; torch is loaded after the page, not before it.
 
     Args:
-        settings: The host's profile and limits.
         host, port: Where to listen; default ``GRADIO_SERVER_NAME`` and the port of the settings.
-        lab: As for :func:`build_app`.
+        lab: As for :class:`Service`.
 
     Raises:
         ConfigError: If the port is taken, or a proxy stands before this machine's own address.
@@ -130,6 +122,6 @@ def launch(
 def warm_up() -> None:
     """Import what the first run needs, so that it does not wait for it."""
     try:
-        catalogue.load()
+        load()
     except Exception:  # a page that works without it is better than none; the first run will say why
         _LOG.exception("could not load the laboratory")

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError, ResultError
-from ghostlab.jobs.record import JobView
 from ghostlab.results.run import RunResult
 from ghostlab.ui import address, html
 from ghostlab.ui.page import Outputs, Page, Tab, Update, on
 from ghostlab.ui.queue import PAUSE, Queue
 from ghostlab.ui.service import requests
-from ghostlab.ui.service.service import Finding
-from ghostlab.ui.service.uploads import WANTED
+from ghostlab.ui.service.files import WANTED
+from ghostlab.ui.service.service import View
 from ghostlab.ui.sidebar import controls, scores
 
 TICK = 0.5
@@ -34,51 +32,48 @@ SILENCE = 1.0
 class Events:
     """Handlers of the whole page; they hold no state of any visitor."""
 
-    def __init__(self, page: Page, tabs: dict[str, Tab]) -> None:
+    def __init__(self, page: Page, tabs: Sequence[Tab]) -> None:
         self.page = page
         self.service = page.service
-        self.tabs = list(tabs.values())
+        self.tab = sum(tabs, Tab())
         self._example: Update | None = None
 
     def bind(self) -> None:
         """Wire every event that is no tab's own."""
         page, inputs = self.page, list(self.page.controls.values())
-        shows = [page.shown, page.drawn, page.source, *self._components("live")]
+        words, figures = self.tab.words.components, self.tab.figures.components
+        result = [page.shown, page.drawn, page.source, *self.tab.live.components]
         lists = [page.jobs, page.queue]
         found = list(page.found.values())
-        words, figures = self._components("words"), self._components("figures")
         run = on(page.run.click, self.run, [page.job, *inputs], page.starts, validator=self.validate)
         run.success(None, None, None, js="ghostlab.foldSidebar")
-        showing = [page.job, *page.tells, *shows]
-        on(page.queue.click, self.press, page.job, showing)
+        opened = [page.job, *page.tells, *result]
+        on(page.queue.click, self.press, page.job, opened)
         if page.open_file is not None:
-            file = on(page.open_file.upload, self.accept, [page.open_file, page.job], [*showing, *inputs])
+            file = on(page.open_file.upload, self.accept, [page.open_file, page.job], [*opened, *inputs])
             file.success(None, None, None, js="ghostlab.foldSidebar")
-        address.bind(page)
-        follows = [page.job, *page.tells, *shows, *lists, *found, *page.pressed]
+        named = on(page.job.change, self.query, page.job, page.query)
+        named.success(None, page.query, None, js="ghostlab.showAddress")
+        follows = [*opened, *lists, *found, *page.pressed]
         on(page.job.change, self.watch, [page.job, page.shown, page.jobs], follows, trigger_mode="multiple")
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         on(page.shown.change, self.words, page.shown, words, **DRAWING)
         on(page.drawn.change, self.figures, page.drawn, figures, **DRAWING)
         page.bind()
         page.demo.load(None, None, None, js="ghostlab.foldSidebar")
-        first = [page.job, *inputs, page.status, *shows, *lists, *words, *figures, *found]
+        first = [page.job, *inputs, page.status, *result, *lists, *words, *figures, *found]
         on(page.demo.load, self.open, page.jobs, first)
-
-    def _components(self, part: Literal["words", "figures", "live"]) -> list[Component]:
-        return [component for tab in self.tabs for component in _outputs(tab, part).components]
 
     # -- buttons -----------------------------------------------------------------------------------------
 
     def validate(self, _: str, *values: Any) -> list[Any]:
         """A sentence beside the control in sight that is wrong, before anything else happens."""
-        named = dict(zip(self.page.controls, values, strict=True))
-        name, message = controls.problem(named, self.service.settings)
-        return [gr.validate(True, ""), *(gr.validate(control != name, message) for control in named)]
+        wrong, message = controls.problem(self.page.settings(values), self.service.settings)
+        return [gr.validate(True, ""), *(gr.validate(name != wrong, message) for name in self.page.controls)]
 
     def run(self, request: gr.Request, followed: str, *values: Any) -> Update:
         """Queue a run of what the sidebar says; a job that is under way stays the followed one."""
-        config = controls.read(dict(zip(self.page.controls, values, strict=True)))
+        config = controls.read(self.page.settings(values))
         owner, jobs = request.session_hash or "", self.service.jobs
         going = [view.id for view in jobs.listed((), owner) if not view.finished]
         job_id = requests.run(self.service, owner, config)
@@ -119,6 +114,10 @@ class Events:
             update |= {self.page.job: job_id, **self.page.progress(None)}
         return update
 
+    def query(self, job_id: str) -> str:
+        """What the page's address says of the job that it follows."""
+        return address.query_of(self.service, job_id)
+
     # -- the page ----------------------------------------------------------------------------------------
 
     def open(self, request: gr.Request, jobs: Any) -> Update:
@@ -127,23 +126,22 @@ class Events:
         It follows a job of its address that is under way, else the first of its own that it has not shown.
         """
         page, query = self.page, list(request.query_params.multi_items())
-        named: dict[str, JobView[Finding] | None] = {
-            name: address.job_in(self.service, query, name) for name in address.NAMES
-        }
-        run = named["run"]
+        views = {name: address.job_in(self.service, query, name) for name in address.NAMES}
+        run = views["run"]
         own = Queue(self.service.jobs, jobs, request.session_hash or "")
-        job = address.to_follow(list(named.values()))
+        job = address.to_follow(views.values())
         if job is None or job.finished:
             job = own.coming() or job
         update: Update = {page.job: job.id if job else "", **self._listed(own, job)}
-        about = run or named["atlas"]
-        config = address.config_in(parse_qsl(about.about) if about else query)
-        config = scores.resumed(config, named["scores"])
+        about = run or views["atlas"]
+        config = address.config_in(parse_qsl(about.about, keep_blank_values=True) if about else query)
+        config = scores.resumed(config, views["scores"])
         if config is not None:
             update |= self._filled(config)
         for kind, place in page.found.items():
-            view = named.get(kind)
-            update |= {place: view.id} if view is not None and view.result is not None else {}
+            view = views[kind]
+            if view is not None and view.result is not None:
+                update[place] = view.id
         if run is None or not isinstance(run.result, RunResult):
             update |= self.example()
         elif job is None or job.id != run.id:  # `watch` will not show it
@@ -169,16 +167,16 @@ class Events:
 
     def words(self, shown: str) -> Update:
         """What the tabs say of a result besides its figures."""
-        return self._drawn(shown, "words")
+        return self._drawn(shown, self.tab.words)
 
     def figures(self, drawn: str) -> Update:
         """The figures of a result."""
-        return self._drawn(drawn, "figures")
+        return self._drawn(drawn, self.tab.figures)
 
-    def _drawn(self, job_id: str, part: Literal["words", "figures"]) -> Update:
+    def _drawn(self, job_id: str, outputs: Outputs) -> Update:
         result = self.service.result(job_id)
         try:
-            return self._rendered(result, part)
+            return outputs.update(result)
         except GhostlabError:
             raise
         except Exception as error:  # parts that do not fit together fail in as many ways as there are figures
@@ -193,8 +191,8 @@ class Events:
         if self._example is None:
             drawn: Update = {self.page.source: html.source(example, example=True)}
             if example is not None:
-                drawn |= self._live(example, None)
-                drawn |= self._rendered(example, "words") | self._rendered(example, "figures")
+                drawn |= self.tab.live.update(example, None)
+                drawn |= self.tab.words.update(example) | self.tab.figures.update(example)
             self._example = drawn  # only when whole: another visitor may be looking
         return self._example
 
@@ -202,31 +200,17 @@ class Events:
         values = controls.fill(config)
         return {control: values[name] for name, control in self.page.controls.items()}
 
-    def _listed(self, own: Queue, followed: JobView[Finding] | None) -> Update:
+    def _listed(self, own: Queue, followed: View | None) -> Update:
         return {self.page.jobs: own.stored(), self.page.queue: own.html(followed)}
 
-    def _news(self, view: JobView[Finding], result: RunResult, last: RunResult | None) -> Update:
+    def _news(self, view: View, result: RunResult, last: RunResult | None) -> Update:
         """What a job's result changes on a page that shows ``last``."""
-        update = self._live(result, view)
+        update = self.tab.live.update(result, view)
         if last is not result:
             update |= {self.page.shown: view.id, self.page.source: html.source(result, False, view.kind)}
         if last is None or last.runs is not result.runs:
             update[self.page.drawn] = view.id
         return update
-
-    def _live(self, result: RunResult, view: JobView[Finding] | None) -> Update:
-        return self._rendered(result, "live", view)
-
-    def _rendered(self, result: RunResult, part: Literal["words", "figures", "live"], *more: Any) -> Update:
-        update: Update = {}
-        for outputs in (_outputs(tab, part) for tab in self.tabs):
-            update |= dict(zip(outputs.components, outputs.render(result, *more), strict=True))
-        return update
-
-
-def _outputs(tab: Tab, part: Literal["words", "figures", "live"]) -> Outputs:
-    outputs: Outputs = getattr(tab, part)
-    return outputs
 
 
 class _Follow:
@@ -252,7 +236,7 @@ class _Follow:
             return {}
         self._seen, self._sent = view.version, now
         if view.error:
-            gr.Warning(view.error, title=f"The {address.WHAT.get(view.kind, 'run')} failed", duration=10)
+            gr.Warning(view.error, title=f"The {address.NAMES.get(view.kind, 'run')} failed", duration=10)
         self.queue.look(view)
         busy = not view.finished or self.queue.coming(self.job_id) is not None
         update: Update = {**page.progress(view), **page.busy(busy)}

@@ -15,11 +15,9 @@ import gradio as gr
 from gradio.components import Component
 
 from ghostlab.errors import GhostlabError
-from ghostlab.jobs.record import JobView
-from ghostlab.results.run import RunResult
 from ghostlab.ui import html, theme
-from ghostlab.ui.service.downloads import Outbox
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.files import Outbox
+from ghostlab.ui.service.service import Service, View
 
 Update = dict[Any, Any]
 """Component -> new value; what is left out stays as it is."""
@@ -49,18 +47,13 @@ def on(
     outputs: Any = None,
     **options: Any,
 ) -> Any:
-    """Wire a handler, or a script alone; returns the event, for ``success``.
+    """Wire a handler, or a script alone, to one event or several; returns the event, for ``success``.
 
     Its errors reach the visitor as sentences (:func:`user_errors`), nothing covers the outputs meanwhile, and
-    the API page does not list it.
-
-    Args:
-        triggers: One event, such as ``button.click``, or several.
-        options: What differs from :data:`QUIET`.
+    the API page does not list it. ``options`` are what differs from :data:`QUIET`.
     """
-    events = list(triggers) if isinstance(triggers, (list, tuple)) else [triggers]
     safe = None if handler is None else _safe(handler)
-    return gr.on(events, safe, inputs, outputs, **{**QUIET, **options})
+    return gr.on(triggers, safe, inputs, outputs, **{**QUIET, **options})
 
 
 def _safe(handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,17 +80,6 @@ def _safe(handler: Callable[..., Any]) -> Callable[..., Any]:
     return safe
 
 
-def job_progress(name: str, *, phone: bool = False) -> gr.HTML:
-    """A second place that tells how the followed job goes, beside the buttons that start it.
-
-    Args:
-        name: Prefix of its id.
-        phone: Whether it is only needed on a phone, where the place on top is out of sight.
-    """
-    kinds = ["gl-near", "gl-near-phone"] if phone else ["gl-near"]
-    return gr.HTML(elem_id=f"{name}-progress", elem_classes=kinds)
-
-
 @dataclass(frozen=True)
 class Outputs:
     """Components and the function that gives their values, in the same order."""
@@ -110,6 +92,10 @@ class Outputs:
             [*self.components, *other.components],
             lambda *shown: [*self.render(*shown), *other.render(*shown)],
         )
+
+    def update(self, *shown: Any) -> Update:
+        """The values that ``render`` gives, by component."""
+        return dict(zip(self.components, self.render(*shown), strict=True))
 
 
 @dataclass(frozen=True)
@@ -125,6 +111,9 @@ class Tab:
     figures: Outputs = field(default_factory=Outputs)
     words: Outputs = field(default_factory=Outputs)
     live: Outputs = field(default_factory=Outputs)
+
+    def __add__(self, other: Tab) -> Tab:
+        return Tab(self.figures + other.figures, self.words + other.words, self.live + other.live)
 
 
 @dataclass(frozen=True)
@@ -155,11 +144,8 @@ class Page:
         queue, jobs: The list of the page's jobs, for people and as the browser keeps it.
         runs: The runs of the Compare tab, as the browser keeps them. What the browser keeps lies outside the
             tabs: in one that was never opened it would not be read, and be lost.
-        run: The button that starts a run.
         found: Kind of job -> component that gets the id of a job that found an atlas or scores.
         open_file: Takes a file of the visitor's: settings or a result.
-        buttons: Those that start and stop jobs.
-        files: Where files are made for a download.
     """
 
     def __init__(self, demo: gr.Blocks, service: Service) -> None:
@@ -187,30 +173,28 @@ class Page:
         self.files = Outbox()
         self._starting: list[tuple[Any, Callable[..., str], Sequence[Component]]] = []
 
-    def result(self, shown: str) -> RunResult:
-        """The shown result, given the value of :attr:`shown`.
-
-        Raises:
-            gr.Error: If it is no longer here.
-        """
-        with user_errors():
-            return self.service.result(shown)
-
-    @property
-    def hub(self) -> bool:
-        """Whether this host reads from the hub."""
-        return self.service.settings.limits.hub_models
+    def settings(self, values: Sequence[Any]) -> dict[str, Any]:
+        """The values of all controls by name, given as an event hands them over."""
+        return dict(zip(self.controls, values, strict=True))
 
     # -- jobs --------------------------------------------------------------------------------------------
 
-    def on_start(self, event: Any, queue: Callable[..., str], inputs: Sequence[Component]) -> None:
-        """Wire an event that starts a job.
+    def job_buttons(
+        self, name: str, starts: Sequence[gr.Button], stop: gr.Button, *, phone: bool = False
+    ) -> None:
+        """Take in the buttons that start and stop a job, and lay out a second place that tells how it goes.
 
         Args:
-            event: Such as ``button.click``.
-            queue: Given who asks and the values of ``inputs``; returns the job's id, or nothing to leave
-                the page as it is.
+            name: Prefix of that place's id.
+            phone: Whether it is only needed on a phone, where the place on top is out of sight.
         """
+        kinds = ["gl-near", "gl-near-phone"] if phone else ["gl-near"]
+        progress = gr.HTML(elem_id=f"{name}-progress", elem_classes=kinds)
+        self.buttons.append(JobButtons(starts, stop, progress))
+
+    def on_start(self, event: Any, queue: Callable[..., str], inputs: Sequence[Component]) -> None:
+        """Let an event start a job: ``queue``, given who asks and the values of ``inputs``, returns the job's
+        id, or nothing to leave the page as it is."""
         self._starting.append((event, queue, inputs))
 
     def bind(self) -> None:
@@ -249,13 +233,10 @@ class Page:
         view = self.service.jobs.view(job)
         return {self.job: job, **self.progress(view), **self.busy(True)}
 
-    def progress(self, view: JobView[Finding] | None) -> Update:
+    def progress(self, view: View | None) -> Update:
         """How a job goes: on top of the page, and beside the buttons of the tabs that start one."""
         first, *others = self.tells
-        return {
-            first: html.progress(view),
-            **dict.fromkeys(others, html.progress(view, again=True)),
-        }
+        return {first: html.progress(view), **dict.fromkeys(others, html.progress(view, again=True))}
 
     def busy(self, busy: bool) -> Update:
         """Which buttons can be pressed while the page has a job under way, and while it has none."""

@@ -12,14 +12,12 @@ from typing import Any
 
 from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.jobs.record import JobView
 from ghostlab.jobs.store import JobStore
 from ghostlab.results.run import RunResult
 from ghostlab.ui import html
 from ghostlab.ui.address import LONGEST
-from ghostlab.ui.service.service import Finding
+from ghostlab.ui.service.service import Finding, View
 
-View = JobView[Finding]
 MOST = 100
 """Ids that a browser keeps: more than a server remembers jobs."""
 SHOWN = 5
@@ -78,7 +76,7 @@ class Queue:
         rows = [view for view in self.views if view in ended or not view.finished]
         if len(rows) < 2 and all(followed is not None and view.id == followed.id for view in rows):
             return ""
-        return html.queue([_row(view, about) for view, about in zip(rows, _words(rows), strict=True)])
+        return html.piece("queue", list(map(_row, rows, _words(rows))))
 
 
 def _read(stored: Any) -> dict[str, bool]:
@@ -91,16 +89,17 @@ def _nothing_to_see(view: View) -> bool:
     return view.finished and view.result is None and not view.error
 
 
-def _row(view: View, about: str) -> html.Row:
+def _row(view: View, about: str) -> dict[str, str]:
+    """What the template takes; ``act`` is what the button does, empty for no button."""
     act = ""
     if not view.finished:
         act = "" if view.stopping else "stop"
     elif isinstance(view.result, RunResult):
         act = "open"
-    return html.Row(view.id, view.state, _state(view), about, act)
+    return {"job": view.id, "state": view.state, "status": _status(view), "about": about, "act": act}
 
 
-def _state(view: View) -> str:
+def _status(view: View) -> str:
     """How a job is, in a word or two that do not change with every step."""
     if view.state == "waiting":
         return "Next" if view.position == 1 else f"Number {view.position} in line"

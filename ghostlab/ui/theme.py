@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import gradio as gr
+from markupsafe import Markup
 
 from ghostlab.plots import style, tokens
 from ghostlab.ui import html
@@ -14,6 +15,11 @@ STATIC = Path(__file__).with_name("static")
 STYLES = [*(STATIC / f"{name}.css" for name in ("style", "queue", "picker", "tour")), tokens.CSS]
 ICON = STATIC / "icon.svg"
 TITLE = "Ghostlab: prune layers of a language model, and bring back what they did"
+DESCRIPTION = (
+    "Drop layers of a language model, fit the linear map that stands in for them, "
+    "and see what was lost, what came back and why."
+)
+"""What the page is, for its visitors and for search engines."""
 
 
 def static(name: str) -> str:
@@ -47,4 +53,5 @@ def theme() -> gr.themes.Base:
 def head() -> str:
     """What stands in the page's head: what the page is, and scripts."""
     modebar, tooltip = (path.read_text(encoding="utf-8") for path in (style.MODEBAR, tokens.SCRIPT))
-    return html.head(TITLE, [modebar, static("page.js"), tooltip])
+    scripts = map(Markup, (modebar, static("page.js"), tooltip))
+    return html.piece("head", TITLE, DESCRIPTION, scripts)

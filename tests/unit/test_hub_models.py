@@ -30,7 +30,7 @@ from ghostlab.model.load import load_model
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
 from ghostlab.settings import PUBLIC_LIMITS, Settings
 from ghostlab.storage import folder_bytes
-from ghostlab.ui.service import catalogue
+from ghostlab.ui.service import requests
 from ghostlab.ui.sidebar import picker
 from tests.helpers.fake_hub import fake_hub
 from tests.helpers.folders import change_config, save_folder
@@ -245,7 +245,7 @@ def test_the_layers_of_a_model_are_drawn_from_its_configuration_alone(
     assert drawn("org/good", settings) == [plain, counted]
     assert len(hub) == asked, "what was fetched once is not fetched again"
     with pytest.raises(CutError, match="It has"):
-        catalogue.check_cut(RunConfig(model="org/good", drop="90:91"), settings)
+        requests.check(RunConfig(model="org/good", drop="90:91"), settings)
     _point_to("http://127.0.0.1:9", tmp_path / "cache", monkeypatch)
     assert "once it has been loaded" in drawn("org/coded", settings)[-1]["note"]
 

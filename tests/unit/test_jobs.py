@@ -13,8 +13,8 @@ import weakref
 import pytest
 
 from ghostlab.errors import BusyError, Cancelled, ConfigError
-from ghostlab.jobs.record import JobView, time_left
-from ghostlab.jobs.store import Job, JobStore
+from ghostlab.jobs.record import Job, JobView, time_left
+from ghostlab.jobs.store import JobStore
 from ghostlab.progress import Progress, ProgressUpdate
 
 pytestmark = pytest.mark.unit

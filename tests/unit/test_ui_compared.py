@@ -21,8 +21,8 @@ from ghostlab.errors import ConfigError, GhostlabError, ResultError
 from ghostlab.results.records import Metric
 from ghostlab.settings import Limits, Settings
 from ghostlab.ui.page import Page, Update
-from ghostlab.ui.service import uploads
-from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service import files
+from ghostlab.ui.service.files import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import downloads, tables
 from ghostlab.ui.tabs.compare import MOST, Compare, entries
@@ -189,7 +189,7 @@ def test_export_holds_every_row_and_its_configuration(tab: Compare) -> None:
 
 
 def test_files_lie_in_folders_of_unguessable_names_and_are_swept() -> None:
-    box = Outbox(kept=60)
+    box = Outbox()
 
     def write(folder: Path) -> Path:
         (folder / "a.txt").write_text("x", encoding="utf-8")
@@ -199,7 +199,7 @@ def test_files_lie_in_folders_of_unguessable_names_and_are_swept() -> None:
     assert old != new
     assert len(old.parent.name) >= 16
     assert old.parent.stat().st_mode & 0o077 == 0
-    os.utime(old.parent, (time.time() - 61,) * 2)
+    os.utime(old.parent, (time.time() - files.KEPT - 1,) * 2)
     box.make(write)
     assert not old.exists()
     assert new.exists()
@@ -227,12 +227,12 @@ def _file(change: Callable[[dict[str, Any]], object]) -> bytes:
 )
 def test_a_foreign_or_damaged_file_is_refused_in_one_sentence(data: bytes, problem: str) -> None:
     with pytest.raises(GhostlabError, match=problem):
-        uploads.read(data, 2_000_000)
+        files.read(data, 2_000_000)
 
 
 def test_a_configuration_and_a_result_are_told_apart_and_read_back(tab: Compare) -> None:
     config = RunConfig(drop="3:5", sequences=9)
-    assert uploads.read(json.dumps(config.to_dict()).encode(), 10_000) == config
+    assert files.read(json.dumps(config.to_dict()).encode(), 10_000) == config
     found, job_id = tab.service.open_file(_file(lambda _: None))
     assert found == make_result().config
     assert tab.service.result(job_id) == make_result()

@@ -25,7 +25,7 @@ from ghostlab.ui import address
 from ghostlab.ui import events as events_module
 from ghostlab.ui.app import assemble
 from ghostlab.ui.events import Events
-from ghostlab.ui.page import user_errors
+from ghostlab.ui.page import Outputs, Tab, user_errors
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar.picker import BY_HAND
@@ -84,7 +84,7 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     updates = followed(page, job_id, "")
     assert set(sent(updates, page.page.shown)) == {job_id}
     assert sent(updates, page.page.drawn) == [job_id]
-    plots = {c for tab in page.tabs for c in (*tab.figures.components, *tab.words.components)}
+    plots = {*page.tab.figures.components, *page.tab.words.components}
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.page.run].interactive
     assert not updates[-1][page.page.buttons[0].stop].interactive
@@ -248,12 +248,12 @@ def test_a_file_is_not_drawn_when_it_is_opened_and_one_that_cannot_be_drawn_is_t
     values["runs"][0]["operators"][0]["truncated_svd"]["ranks"].clear()
     opened = page.accept(visitor(), json.dumps(values).encode(), "")
     shown = opened[page.page.shown]
-    assert not {c for tab in page.tabs for c in tab.figures.components} & set(opened)
+    assert not set(page.tab.figures.components) & set(opened)
     with pytest.raises(ResultError, match="its figures do not fit together"):
         page.figures(shown)
     run = pressed(page)
     followed(page, run, "")
-    monkeypatch.setattr(page, "_rendered", lambda *_: 1 / 0)
+    monkeypatch.setattr(page, "tab", Tab(Outputs([], lambda _: [1 / 0])))
     with pytest.raises(ZeroDivisionError):
         page.figures(run)
 
@@ -314,6 +314,6 @@ def test_the_operator_tab_begins_with_a_recovery_that_has_a_map(page: Events) ->
     result = make_result(("refit_layer", "ghost"))
     bare = replace(result.runs[0], operators=[])
     result = replace(result, runs=[bare, result.runs[1]])
-    outputs = page.tabs[2].figures
+    outputs = page.tab.figures
     shown = dict(zip([c.elem_id for c in outputs.components], outputs.render(result), strict=True))
     assert shown["operator-recovery"].value == "ghost"

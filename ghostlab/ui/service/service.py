@@ -9,13 +9,14 @@ from typing import TypeVar
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError, ResultError
+from ghostlab.jobs.record import JobView
 from ghostlab.jobs.store import JobStore
 from ghostlab.results.atlas import Atlas, BlockScores
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui.service import catalogue
+from ghostlab.ui.service import laboratory
+from ghostlab.ui.service.files import Uploads, read
 from ghostlab.ui.service.laboratory import Laboratory
-from ghostlab.ui.service.uploads import Uploads, read
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "assets" / "examples" / "default"
 _LOG = logging.getLogger(__name__)
@@ -24,14 +25,13 @@ Loaded = TypeVar("Loaded")
 Kind = TypeVar("Kind", RunResult, Atlas, BlockScores)
 Finding = RunResult | Atlas | BlockScores
 """What a job may result in."""
+View = JobView[Finding]
 
 
 class Service:
-    """One per server. A job finds an :class:`Atlas`, a criterion's scores, or, most of them, a
-    :class:`RunResult`.
+    """One per server.
 
     Args:
-        settings: The host's limits.
         lab: Where runs are computed; ``None`` makes a :class:`ghostlab.lab.lab.Lab` on first use, in the
             job's thread, so that the page never waits for torch.
         example: Folder of the finished run and the atlas that are shown before the first ones.
@@ -57,10 +57,7 @@ class Service:
     def lab(self) -> Laboratory:
         """The laboratory, made on first use."""
         if self._lab is None:
-            catalogue.load()
-            from ghostlab.lab.lab import Lab
-
-            self._lab = Lab(self.settings)
+            self._lab = laboratory.real(self.settings)
         return self._lab
 
     def result(self, shown: str) -> RunResult:
@@ -105,8 +102,7 @@ class Service:
     def open_file(self, data: bytes, owner: str = "") -> tuple[RunConfig, str]:
         """Take in an owner's file: its configuration, and the id of its result, empty if it holds none.
 
-        Raises:
-            GhostlabError: If it cannot be read; see :func:`ghostlab.ui.service.uploads.read`.
+        Raises as :func:`ghostlab.ui.service.files.read`.
         """
         found = read(data, self.settings.limits.file_bytes)
         if isinstance(found, RunConfig):

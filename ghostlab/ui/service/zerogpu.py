@@ -14,9 +14,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 from ghostlab.errors import BusyError, Cancelled, GhostlabError
@@ -24,15 +24,13 @@ from ghostlab.lab.requests import Answer, GenerateRequest, ProbeRequest, Request
 from ghostlab.progress import CancelToken
 from ghostlab.results.run import RunResult
 from ghostlab.settings import Settings
-from ghostlab.ui.service import catalogue
-from ghostlab.ui.service.laboratory import Laboratory
+from ghostlab.ui.service.laboratory import Laboratory, load, real
 
 PULSE = 0.5
 """Seconds: the host looks whether to stop only when something is said, so that something always is."""
 News = tuple[str, tuple[Any, ...]]
 """Name of a callback and its arguments; or ``done``, ``refused``, ``broken`` or ``pulse``."""
 _LOG = logging.getLogger(__name__)
-_labs: dict[Settings, Laboratory] = {}
 
 
 def seconds(_: Settings, request: Request[Any], *__: Any) -> int:
@@ -45,7 +43,7 @@ def compute(settings: Settings, request: Request[Any], callbacks: Sequence[str])
 
     Args:
         settings: The host's; the device is chosen here, where there is a GPU.
-        request: What to do; results in it may hold operators as bytes.
+        request: Results in it may hold operators as bytes.
         callbacks: Names of those that are listened to.
     """
     news: queue.SimpleQueue[News] = queue.SimpleQueue()
@@ -62,8 +60,7 @@ def compute(settings: Settings, request: Request[Any], callbacks: Sequence[str])
             _LOG.exception("%s failed in the GPU's process", type(request).__name__)
             _say(news, "broken", type(error).__name__)
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
-    thread.start()
+    thread = _thread(work)
     try:
         for word in _pulsed(news):
             yield word
@@ -93,13 +90,12 @@ class LentGpu:
 
     def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
         """As :meth:`Laboratory.call`."""
-        catalogue.load()  # before the fork, which inherits what is imported and any lock that is half way
+        load()  # before the fork, which inherits what is imported and any lock that is half way
         work = work or Work()
         cancel, sinks = work.cancel, work.callbacks
-        given = (self._settings, _packed(request), tuple(sinks))
         until = 0.0
-        with _Listener(self._borrowed, given, self._refusal) as words:
-            for name, values in words:
+        with self._listening(self._settings, _packed(request), tuple(sinks)) as news:
+            for name, values in news:
                 if name == "done":
                     return cast(Answer, _unpacked(values[0]))
                 if name == "refused":
@@ -113,67 +109,54 @@ class LentGpu:
                     until = until or time.monotonic() + PULSE
                     if name == "pulse" or time.monotonic() > until:
                         raise Cancelled
-        raise RuntimeError("the GPU's process ended without a word")
+        raise AssertionError("news has no end")
 
+    @contextmanager
+    def _listening(self, *arguments: Any) -> Iterator[Iterator[News]]:
+        """What the GPU's process says, word by word, and a pulse where it says nothing.
 
-class _Listener:
-    """What the GPU's process says, word by word, and a pulse where it says nothing.
+        The host answers only once it lends a GPU, which may take minutes; it is asked in a thread of its own,
+        so that a stop is obeyed meanwhile. What comes of the question then is closed as soon as it speaks.
+        """
+        news: queue.SimpleQueue[News] = queue.SimpleQueue()
+        lent, enough = threading.Event(), threading.Event()
 
-    The host answers only once it lends a GPU, which may take minutes; it is asked in a thread of its own, so
-    that a stop is obeyed meanwhile. What comes of the question then is closed as soon as it speaks.
-    """
+        def listen() -> None:
+            try:
+                with closing(cast(Any, self._borrowed(*arguments))) as words:
+                    for word in words:
+                        lent.set()
+                        news.put(word)
+                        if enough.is_set():
+                            return
+                news.put(("broken", ("an end without a word",)))
+            except self._refusal as error:
+                reason = getattr(error, "message", str(error))
+                news.put(("refused", (BusyError(f"The host lends no GPU: {reason}", "Try again later."),)))
+            except BaseException as error:
+                _LOG.exception("the host failed to lend a GPU")
+                news.put(("broken", (type(error).__name__,)))
 
-    def __init__(
-        self, borrowed: Callable[..., Iterator[News]], given: tuple[Any, ...], refusal: type[Exception]
-    ) -> None:
-        self._news: queue.SimpleQueue[News] = queue.SimpleQueue()
-        self._lent = False
-        self._enough = threading.Event()
-        carried = contextvars.copy_context()  # the host knows its visitor by it
-        self._refusal = refusal
-        self._thread = threading.Thread(target=carried.run, args=(self._listen, borrowed, given), daemon=True)
-
-    def __enter__(self) -> Iterator[News]:
-        self._thread.start()
-        return self._words()
-
-    def __exit__(self, *_: object) -> None:
-        self._enough.set()
-        if self._lent:
-            self._thread.join()  # the next job finds the GPU free
-
-    def _words(self) -> Iterator[News]:
-        for name, given in _pulsed(self._news):
-            self._lent = self._lent or name != "pulse"
-            if name == "end":
-                return
-            if name == "busy":
-                raise BusyError(f"The host lends no GPU: {given[0]}", "Try again later.")
-            yield name, given
-
-    def _listen(self, borrowed: Callable[..., Iterator[News]], given: tuple[Any, ...]) -> None:
+        thread = _thread(listen)  # the host knows its visitor by the context
         try:
-            with closing(cast(Any, borrowed(*given))) as words:
-                for word in words:
-                    self._news.put(word)
-                    if self._enough.is_set():
-                        break
-            self._news.put(("end", ()))
-        except self._refusal as error:
-            self._news.put(("busy", (getattr(error, "message", str(error)),)))
-        except BaseException as error:
-            _LOG.exception("the host failed to lend a GPU")
-            self._news.put(("broken", (type(error).__name__,)))
+            yield _pulsed(news)
+        finally:
+            enough.set()
+            if lent.is_set():
+                thread.join()  # the next job finds the GPU free
 
 
+def _thread(work: Callable[[], None]) -> threading.Thread:
+    """Start work in a thread that carries the caller's context variables."""
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    return thread
+
+
+@cache
 def _lab(settings: Settings) -> Laboratory:
     """The laboratory of this process, which keeps the model for the next call."""
-    if settings not in _labs:
-        catalogue.load()
-        from ghostlab.lab.lab import Lab
-
-        _labs[settings] = Lab(settings)
-    return _labs[settings]
+    return real(settings)
 
 
 def _pulsed(news: queue.SimpleQueue[News]) -> Iterator[News]:

@@ -5,7 +5,7 @@ And how their values become a configuration (:func:`read`), and the other way ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -13,14 +13,15 @@ from gradio.components import Component
 
 from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import ConfigError, CutError, GhostlabError
+from ghostlab.model.catalog import available
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.pruning.registry import resolve as resolve_criterion
 from ghostlab.recovery.registry import resolve
 from ghostlab.settings import Settings
 from ghostlab.spec import RecoverySpec
-from ghostlab.text.corpora import PASTE
+from ghostlab.text.corpora import CORPORA, PASTE
 from ghostlab.text.uploads import suffixes
-from ghostlab.ui.service import catalogue
+from ghostlab.ui.service import requests
 from ghostlab.ui.sidebar import operators
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
@@ -61,12 +62,14 @@ def source(settings: Settings) -> tuple[dict[str, Component], gr.UploadButton]:
     """Model and text, and the button for a file of one's own."""
     paths = ", a local folder or a .gguf file" if settings.limits.local_paths else ""
     files = ", a file" if settings.limits.local_paths else ""
+    most = settings.limits.parameters
+    models = [entry.source for entry in available() if most is None or entry.outline.total <= most]
     model = control(
-        "model", choices=catalogue.models(settings.limits.parameters), allow_custom_value=True,
+        "model", choices=models, allow_custom_value=True,
         info=f"From the list, or any hub id (org/name){paths}.",
     )  # fmt: skip
     text = control(
-        "text", choices=catalogue.texts(), allow_custom_value=True,
+        "text", choices=list(CORPORA), allow_custom_value=True,
         info=f"To fit and to evaluate on. From the list{files} or hf:dataset/config:split:column.",
     )  # fmt: skip
     with gr.Accordion("Use a text of your own", open=False, elem_id="own-text"):
@@ -102,21 +105,23 @@ def read(values: Mapping[str, Any]) -> RunConfig:
     Raises:
         GhostlabError: For the first value that cannot work, in one sentence.
     """
-    by_hand = values["chooser"] == BY_HAND
+    cut = ("drop",) if values["chooser"] == BY_HAND else ("select", "count")
     ticked = [spec for name in operators.BOXES for spec in values[name] or ()]
     recover = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(values["typed"] or "")]
-    settings: dict[str, Any] = {"recover": tuple(dict.fromkeys(recover))}
-    for name, field in FIELDS.items():
-        if name in settings or (name in _CUT and by_hand != (name == "drop")):
-            continue
-        value = values[name]
+    names = [name for name in FIELDS if name != "recover" and (name in cut or name not in _CUT)]
+    return read_some(values, names, recover=tuple(dict.fromkeys(recover)))
+
+
+def read_some(values: Mapping[str, Any], names: Iterable[str], **rest: Any) -> RunConfig:
+    """The configuration that some controls alone say; raises as :func:`read`."""
+    settings: dict[str, Any] = {"drop": None, **rest}
+    for name in names:
+        field, value = FIELDS[name], values[name]
         if isinstance(value, str) and field.optional and name not in _CUT:
             value = value.strip() or None
         if value is None and field.kind in (int, float) and not field.optional:
             raise ConfigError(f"'{field.label}' is empty.", "Give a number.", name)
         settings[name] = value
-    if not by_hand:
-        settings["drop"] = None
     if pasted := (values["pasted"] or "").strip():
         settings["text"] = PASTE + pasted
     return RunConfig.from_dict(settings)
@@ -131,7 +136,7 @@ def problem(values: Mapping[str, Any], settings: Settings) -> tuple[str, str]:
         name = "select"
         resolve_criterion(FIRST_CRITERION if by_hand else values["select"] or "")
         name = ""
-        catalogue.check(read(values), settings)
+        requests.check(read(values), settings)
     except CutError as error:
         return "drop" if by_hand else "count", str(error)
     except GhostlabError as error:

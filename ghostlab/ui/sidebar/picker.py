@@ -24,7 +24,7 @@ from ghostlab.results.records import SelectionInfo
 from ghostlab.settings import Settings
 from ghostlab.ui import html, theme
 from ghostlab.ui.page import Page, on
-from ghostlab.ui.service import catalogue
+from ghostlab.ui.service.laboratory import load
 
 BY_HAND, BY_CRITERION = "Blocks I name", "A criterion"
 """Who decides what is dropped."""
@@ -49,14 +49,14 @@ def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:
     """The picker on the default model, with the scores of a criterion; to be called inside ``gr.Blocks``."""
     return gr.HTML(
         default.drop or "",
-        html_template=html.picker(_FACTS),
+        html_template=html.piece("picker", _FACTS),
         js_on_load=theme.static("picker.js"),
         apply_default_css=False,
         label="Layers of the model",
         elem_id="picker",
         by_hand=True,
         scores=scores(info),
-        **_props(outline.stored(default.model), ""),
+        **_props(outline.stored(default.model)),
     )
 
 
@@ -72,44 +72,37 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
     """
     asked = (model or "").strip()
     if known := outline.stored(asked):
-        yield _drawn(known, "")
+        yield _drawn(known)
         return
     try:
         at = (revision or "").strip() or None
         folder = outline.config_folder(asked, at, settings)
         if folder is None and outline.on_the_hub(asked, settings):
             yield _drawn(None, f"Looking {asked} up on the hub\N{HORIZONTAL ELLIPSIS}")
-            folder = _fetched(asked, at, settings)
+            load()
+            from ghostlab.model.hub import fetch_config
+
+            folder = fetch_config(asked, at, outline.fetched(settings))
         if folder is None:
             yield _drawn(None, _NOT_SEEN.format(asked))
             return
-        name = Path(asked).expanduser().resolve().name if folder == Path(asked).expanduser() else asked
+        path = Path(asked).expanduser()
+        name = path.resolve().name if folder == path else asked
         plain = outline.read_plain(folder, name)
-        yield _drawn(plain, "")
-        yield _drawn(_counted(folder, plain), "")
+        yield _drawn(plain)
+        load()
+        from ghostlab.model.preflight import measure, read_config
+
+        yield _drawn(measure(read_config(folder), name))
     except GhostlabError as error:
         yield _drawn(None, str(error))
 
 
-def _fetched(model: str, revision: str | None, settings: Settings) -> Path | None:
-    catalogue.load()
-    from ghostlab.model.hub import fetch_config
-
-    return fetch_config(model, revision, outline.fetched(settings))
-
-
-def _counted(folder: Path, plain: Outline) -> Outline:
-    catalogue.load()
-    from ghostlab.model.preflight import measure, read_config
-
-    return measure(read_config(folder), plain.name)
-
-
-def _drawn(shown: Outline | None, note: str) -> gr.HTML:
+def _drawn(shown: Outline | None, note: str = "") -> gr.HTML:
     return gr.HTML(**_props(shown, note))
 
 
-def _props(shown: Outline | None, note: str) -> dict[str, Any]:
+def _props(shown: Outline | None, note: str = "") -> dict[str, Any]:
     """The part of what ``picker.js`` draws from that says which model."""
     return {"outline": shown.to_dict() if shown else None, "note": note}
 

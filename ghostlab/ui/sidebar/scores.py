@@ -11,7 +11,6 @@ from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
-from ghostlab.jobs.record import JobView
 from ghostlab.results.atlas import (
     SCORE_SETTINGS,
     Atlas,
@@ -22,10 +21,10 @@ from ghostlab.results.atlas import (
 )
 from ghostlab.results.records import SelectionInfo
 from ghostlab.results.run import RunResult
-from ghostlab.text.corpora import PASTE
 from ghostlab.ui.page import Page, on
 from ghostlab.ui.service import requests
-from ghostlab.ui.service.service import Finding, Service
+from ghostlab.ui.service.service import Service, View
+from ghostlab.ui.sidebar import controls
 from ghostlab.ui.sidebar.picker import scores as bars
 
 SETTINGS = (*SCORE_SETTINGS, "pasted")
@@ -38,12 +37,7 @@ def read(values: Sequence[Any]) -> RunConfig:
     Raises:
         ConfigError: If a value is of the wrong kind.
     """
-    given = dict(zip(SETTINGS, values, strict=True))
-    pasted = (given.pop("pasted") or "").strip()
-    for name in ("revision", "held_out_text"):
-        given[name] = (given[name] or "").strip() or None
-    given["text"] = PASTE + pasted if pasted else given["text"]
-    return scores_config(RunConfig.from_dict({**given, "drop": None}))
+    return scores_config(controls.read_some(dict(zip(SETTINGS, values, strict=True)), SCORE_SETTINGS))
 
 
 def known(service: Service, config: RunConfig, found: str, shown: str, mapped: str) -> SelectionInfo | None:
@@ -66,7 +60,7 @@ def known(service: Service, config: RunConfig, found: str, shown: str, mapped: s
     return scores_from_atlas(atlas, config) if atlas is not None else None
 
 
-def resumed(config: RunConfig | None, job: JobView[Finding] | None) -> RunConfig | None:
+def resumed(config: RunConfig | None, job: View | None) -> RunConfig | None:
     """A configuration with the settings of a scoring job, if there is one."""
     if job is None:
         return config
@@ -85,8 +79,8 @@ def bind(page: Page, picker: gr.HTML, button: gr.Button) -> None:
         button: Computes them.
     """
     service, drop, found = page.service, page.controls["drop"], page.found["scores"]
-    controls = [page.controls[name] for name in SETTINGS]
-    depends: list[Component] = [found, page.shown, page.found["atlas"], *controls]
+    settings = [page.controls[name] for name in SETTINGS]
+    depends: list[Component] = [found, page.shown, page.found["atlas"], *settings]
 
     def find(found: str, shown: str, mapped: str, values: Sequence[Any]) -> SelectionInfo | None:
         try:
@@ -106,4 +100,4 @@ def bind(page: Page, picker: gr.HTML, button: gr.Button) -> None:
 
     on([component.change for component in depends], draw, depends, picker, trigger_mode="always_last")
     on(found.change, take, depends, drop)
-    page.on_start(button.click, queue, controls)
+    page.on_start(button.click, queue, settings)

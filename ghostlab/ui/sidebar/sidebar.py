@@ -14,7 +14,7 @@ from ghostlab.pruning.registry import CRITERIA
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.atlas import scores_from_atlas
 from ghostlab.ui import explain
-from ghostlab.ui.page import JobButtons, Page, job_progress, on
+from ghostlab.ui.page import JobButtons, Page, on
 from ghostlab.ui.sidebar import controls, operators, picker, scores
 from ghostlab.ui.sidebar.controls import FIRST_CRITERION
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
@@ -70,7 +70,7 @@ def _cut(page: Page) -> Callable[[], None]:
             start = gr.Button("Score blocks", elem_id="score", min_width=120, scale=2)
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="score-stop", min_width=80)
         page.found["scores"] = gr.Textbox("", visible=False, label="Scores")
-        page.buttons.append(JobButtons([start], stop, job_progress("score")))
+        page.job_buttons("score", [start], stop)
         words = _markdown("criterion-words", describe(FIRST_CRITERION))
         with gr.Accordion("What are the others?", open=False, elem_id="criteria-explained"):
             _markdown("criteria-words", explain.criteria(CRITERIA.values()))

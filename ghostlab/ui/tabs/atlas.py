@@ -17,7 +17,7 @@ from ghostlab.results.atlas import Atlas
 from ghostlab.text.corpora import PASTE
 from ghostlab.text.uploads import UPLOAD
 from ghostlab.ui import explain, html, theme
-from ghostlab.ui.page import JobButtons, Page, Tab, Update, job_progress, on
+from ghostlab.ui.page import Page, Tab, Update, on
 from ghostlab.ui.service import requests
 from ghostlab.ui.sidebar.controls import read
 from ghostlab.ui.sidebar.picker import choose
@@ -67,7 +67,7 @@ class AtlasTab:
                     "Compute atlas", variant="primary", elem_id="atlas-start", min_width=130
                 )
                 stop = panels.stop_button("atlas")
-            page.buttons.append(JobButtons([self.start], stop, job_progress("atlas", phone=True)))
+            page.job_buttons("atlas", [self.start], stop, phone=True)
             self.source = panels.prose(elem_id="atlas-source")
             self.words = panels.prose(elem_id="atlas-words")
             explain.what_is_this("block_map")
@@ -105,7 +105,7 @@ class AtlasTab:
 
     def queue(self, owner: str, lengths: str, *values: Any) -> str:
         """Queue an atlas of the sidebar's model and text."""
-        config = read(dict(zip(self.page.controls, values, strict=True)))
+        config = read(self.page.settings(values))
         return requests.atlas(self.service, owner, config, lengths)
 
     def open(self, request: gr.Request) -> Update:
@@ -153,7 +153,7 @@ class AtlasTab:
         return {
             self.words: panels.heading(colour, figures.say_block_map(atlas, colour)),
             self.map: plot,
-            self.facts: html.facts(figures.words(atlas, blocks[len(blocks) // 2]) if blocks else []),
+            self.facts: html.piece("facts", figures.words(atlas, blocks[len(blocks) // 2]) if blocks else []),
             self.take: gr.Dropdown(choices=choices, value=None),
         }
 

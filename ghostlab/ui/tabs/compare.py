@@ -330,12 +330,14 @@ def _again(query: str) -> str:
 def settings_table(one: Side, other: Side) -> str:
     """A short table of the settings in which both runs differ."""
     if one.result is other.result:
-        return html.no_differences("Both are of one run, with the same settings.")
+        return html.piece("no_differences", "Both are of one run, with the same settings.")
     rows = differing(one.result.config, other.result.config)
     if not rows:
-        return html.no_differences("Both runs have the same settings.")
+        return html.piece("no_differences", "Both runs have the same settings.")
     short = partial(shorten, width=_LONGEST_VALUE, placeholder="…")
-    return html.differences(one.name, other.name, [(name, short(a), short(b)) for name, a, b in rows])
+    return html.piece(
+        "differences", ["Setting", one.name, other.name], [(name, short(a), short(b)) for name, a, b in rows]
+    )
 
 
 def texts(one: Side, other: Side) -> str:

@@ -13,7 +13,7 @@ from ghostlab.jobs.record import JobView
 from ghostlab.plots import style, tokens
 from ghostlab.results.run import RunResult
 from ghostlab.ui import explain, html
-from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
+from ghostlab.ui.page import Outputs, Page, Tab
 from ghostlab.ui.service import requests
 from ghostlab.ui.tabs import panels
 
@@ -44,7 +44,7 @@ def build(page: Page) -> Tab:
             with gr.Row():
                 start = gr.Button("Generate", variant="primary", elem_id="generate", min_width=120)
                 stop = panels.stop_button("generate")
-    page.buttons.append(JobButtons([start], stop, job_progress("generate", phone=True)))
+    page.job_buttons("generate", [start], stop, phone=True)
     panels.prose(_HOW)
     explain.what_is_this("generated")
     lead = gr.Markdown(elem_classes="gl-lead", elem_id="generate-lead")

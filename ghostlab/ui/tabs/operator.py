@@ -17,7 +17,7 @@ from ghostlab.results.operator import Excitement
 from ghostlab.results.probe import PARTS, Alteration, Part
 from ghostlab.results.run import RunResult
 from ghostlab.ui import html
-from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
+from ghostlab.ui.page import Outputs, Page, Tab
 from ghostlab.ui.service import requests
 from ghostlab.ui.tabs import panels, tables
 
@@ -77,7 +77,7 @@ def switches(page: Page, recovery: Component) -> Tab:
         start = gr.Button("Put it into the model", variant="primary", elem_id="probe", min_width=140)
         sweep = gr.Button("Try all parts and strengths", elem_id="probe-sweep", min_width=140)
         stop = panels.stop_button("probe")
-    page.buttons.append(JobButtons([start, sweep], stop, job_progress("probe")))
+    page.job_buttons("probe", [start, sweep], stop)
     places = panels.slot(_STRENGTHS, "probe")
     table = panels.table("Tried so far", "probes-table", column_widths=tables.PROBE_WIDTHS, max_height=320)
     texts = gr.HTML(elem_id="probe-texts")

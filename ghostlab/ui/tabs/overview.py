@@ -63,13 +63,14 @@ def headline(result: RunResult) -> str:
     original, pruned = result.baseline.original.perplexity, result.baseline.pruned.perplexity
     grey, orange, *tones = style.colours(len(result.runs))
     ratio = pruned.value / original.value if original.value else float("nan")
-    return html.cards(
+    return html.piece(
+        "cards",
         [
             _card("Original", original, "", grey),
             _card("Pruned", pruned, f"; {fmt.fold(ratio)} the original", orange),
             *(_recovery_card(run, tone) for run, tone in zip(result.runs, tones, strict=True)),
             _saved_card(result),
-        ]
+        ],
     )
 
 

@@ -69,7 +69,7 @@ def build(
         return [runs, parts, *draw(result, label, blocks[0])]
 
     def choose(shown: str, label: str | None, part: str | None) -> list[Any]:
-        return draw(page.result(shown), label, part)
+        return draw(page.service.result(shown), label, part)
 
     if by_run or by_block:
         inputs = [page.shown, run, block]

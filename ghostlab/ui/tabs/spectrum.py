@@ -15,7 +15,7 @@ from ghostlab.plots.formats import unbroken
 from ghostlab.plots.rows import Row
 from ghostlab.results.probe import FACTORS, Alteration, Factor
 from ghostlab.results.run import RunResult
-from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress, on
+from ghostlab.ui.page import Outputs, Page, Tab, on
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
 from ghostlab.ui.tabs import panels
@@ -52,17 +52,17 @@ def build(page: Page) -> Tab:
         many = gr.Button("Measure several ranks", elem_id="rank-sweep", min_width=140)
         stop = panels.stop_button("rank")
         use = gr.Button("Use in next run", elem_id="rank-use", min_width=140)
-    page.buttons.append(JobButtons([start, many], stop, job_progress("rank")))
+    page.job_buttons("rank", [start, many], stop)
     places = panels.slot(_RANKS, "ranks")
 
     def say(shown: str, label: str | None, how: Factor, kept: float) -> str:
-        return _rank_words(panels.recovery_with_map(page.result(shown), label), how, int(kept))
+        return _rank_words(panels.recovery_with_map(page.service.result(shown), label), how, int(kept))
 
     def follow(shown: str, label: str | None, how: Factor, kept: float) -> list[Any]:
-        return _after_probe(page.result(shown), label, how, int(kept))
+        return _after_probe(page.service.result(shown), label, how, int(kept))
 
     def redraw(shown: str, label: str | None) -> list[Any]:
-        return _plots(page.result(shown), label)
+        return _plots(page.service.result(shown), label)
 
     at: list[Component] = [page.shown, recovery, factor, rank]
     changes = [recovery.input, factor.input, rank.change]

@@ -14,7 +14,7 @@ from ghostlab.plots.catalog import FIGURES
 from ghostlab.plots.figures import tasks as figures
 from ghostlab.plots.rows import rows
 from ghostlab.results.run import RunResult
-from ghostlab.ui.page import JobButtons, Outputs, Page, Tab, job_progress
+from ghostlab.ui.page import Outputs, Page, Tab
 from ghostlab.ui.service import requests
 from ghostlab.ui.tabs import panels
 
@@ -46,11 +46,11 @@ def build(page: Page) -> Tab:
         )  # fmt: skip
         hub = gr.Checkbox(
             False, label="The papers' splits from the hub", info="Test parts, instead of what is installed.",
-            min_width=170, elem_id="tasks-hub", visible=page.hub,
+            min_width=170, elem_id="tasks-hub", visible=page.service.settings.limits.hub_models,
         )  # fmt: skip
         start = gr.Button("Ask", variant="primary", elem_id="tasks-start", min_width=90, visible=ready)
         stop = panels.stop_button("tasks")
-    page.buttons.append(JobButtons([start], stop, job_progress("tasks", phone=True)))
+    page.job_buttons("tasks", [start], stop, phone=True)
     places = panels.slot(_RETAINED, "tasks")
     legend = panels.prose(elem_id="tasks-legend")
     table = panels.table("Accuracy by task", "tasks-table", visible=False)

@@ -1,12 +1,16 @@
-"""Files of the visitors: texts, each for the page that sent it alone, and results, read with suspicion."""
+"""Files of the visitors: texts and results that they upload, and those that are made for a download."""
 
 from __future__ import annotations
 
 import json
+import secrets
+import shutil
+import tempfile
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ghostlab.config import FIELDS, RunConfig
 from ghostlab.errors import ConfigError, GhostlabError, TextError
@@ -16,10 +20,12 @@ from ghostlab.text import uploads
 from ghostlab.text.corpora import PASTE, load_text
 
 WANTED = "Open a result.json that Ghostlab wrote, or a JSON file with settings of a run."
+KEPT = 600.0
+"""Seconds that a download stays; gradio copies it, under a hash of its content, before it sends it."""
 
 
 class Uploads:
-    """The uploaded texts of one server, as many as it keeps."""
+    """The uploaded texts of one server, as many as it keeps; each serves the page that sent it alone."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -56,7 +62,6 @@ def read(data: bytes, most: int) -> RunConfig | RunResult:
     """The configuration or the result that a file holds; whether its figures can be drawn shows later.
 
     Args:
-        data: The file.
         most: Bytes that a file may have.
 
     Raises:
@@ -66,19 +71,39 @@ def read(data: bytes, most: int) -> RunConfig | RunResult:
         raise ConfigError(
             f"The file has {len(data) / 1e6:.1f} MB; this server reads up to {most / 1e6:.0f} MB.", WANTED
         )
-    values = _object(data)
-    if "schema" not in values and "runs" not in values:
-        if not FIELDS.keys() & values:
-            raise ConfigError("The file holds neither a result nor settings of a run.", WANTED)
-        return RunConfig.from_dict(values)
-    return RunResult.from_dict(values)
-
-
-def _object(data: bytes) -> Mapping[str, Any]:
     try:
         values = json.loads(data.decode("utf-8-sig"))
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError("The file is not readable JSON.", WANTED) from error
     if not isinstance(values, dict):
         raise ConfigError("The file holds no JSON object.", WANTED)
-    return values
+    if {"schema", "runs"} & values.keys():
+        return RunResult.from_dict(values)
+    if not FIELDS.keys() & values:
+        raise ConfigError("The file holds neither a result nor settings of a run.", WANTED)
+    return RunConfig.from_dict(values)
+
+
+class Outbox:
+    """A temporary folder with one folder per download, of a name that cannot be guessed.
+
+    Old ones are swept whenever a new one is made; the rest goes when the process ends.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _root(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="ghostlab-", ignore_cleanup_errors=True)
+
+    def make(self, write: Callable[[Path], Path]) -> Path:
+        """What ``write`` returns, given an empty folder to write into."""
+        with self._lock:
+            root = Path(self._root.name)
+            for old in root.iterdir():
+                if time.time() - old.stat().st_mtime > KEPT:
+                    shutil.rmtree(old, ignore_errors=True)
+            folder = root / secrets.token_urlsafe(16)
+            folder.mkdir(mode=0o700)
+        return write(folder)
