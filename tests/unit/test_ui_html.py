@@ -149,11 +149,10 @@ PIECE = SimpleNamespace(
         ],
         NASTY,
     ),
-    **dict.fromkeys(["classes", "tip", "shown", "space"], NASTY),
+    **dict.fromkeys(["classes", "tip", "text", "space"], NASTY),
     facts=[NASTY],
     chat=True,
     leaves=True,
-    blank=False,
 )
 MACROS: dict[str, dict[str, tuple[Any, ...]]] = {
     "ui/templates/page.html": {
