@@ -178,12 +178,12 @@ class BlockMoments:
             torch.cat(part)
             for part in (self.special_x, self.special_change, self.special_fold, self.special_first)
         )
-        found = []
+        every = []
         for index, moments in enumerate(self.ordinary):
             take = (fold == index) & (~is_first | first)
             device = moments.x.device
-            found.append(moments + self._of(x[take].to(device), change[take].to(device)))
-        return found
+            every.append(moments + self._of(x[take].to(device), change[take].to(device)))
+        return every
 
     def all(self, *, first: bool = True) -> Moments:
         """Moments of all tokens, or of all but the first of each window."""

@@ -226,11 +226,11 @@ def symmetric_errors(train: Moments, test: Moments) -> Tensor:
     right = vectors.T @ (train.cross + train.cross.T) @ vectors
     cross, gram = vectors.T @ test.cross @ vectors, vectors.T @ test.gram @ vectors
     scale = float(train.gram.trace()) / train.width
-    found = []
+    errors = []
     for ridge in RELATIVE_RIDGES:
         inner = in_eigenbasis(values, right, ridge * scale)
-        found.append(test.total + ((gram @ inner - 2 * cross) * inner).sum())
-    return torch.stack(found)
+        errors.append(test.total + ((gram @ inner - 2 * cross) * inner).sum())
+    return torch.stack(errors)
 
 
 def in_eigenbasis(values: Tensor, right: Tensor, ridge: float) -> Tensor:

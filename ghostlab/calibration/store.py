@@ -202,12 +202,12 @@ class StateStore:
 
     def _files(self) -> dict[int, Path]:
         """The whole files that are there, by boundary."""
-        found = {}
+        files = {}
         for path in self._folder.glob("*.states") if self._folder else ():
             with suppress(OSError):  # deleted just now
                 if path.stem.isdecimal() and path.stat().st_size == self.size:
-                    found[int(path.stem)] = path
-        return found
+                    files[int(path.stem)] = path
+        return files
 
     def _begin_files(self, wanted: Collection[int]) -> None:
         """Start files for as many of the boundaries ``wanted`` as find room."""

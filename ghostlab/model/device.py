@@ -65,12 +65,12 @@ def quiet_transformers() -> Iterator[None]:
         logging,  # not at the top: whoever asks for a device needs no more than torch
     )
 
-    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(level)
-        if shown:
+        if bars:
             logging.enable_progress_bar()

@@ -127,11 +127,11 @@ def _dense_model(where: dict[str, str], config: PreTrainedConfig) -> PreTrainedM
 
 def _check_biases(path: Path, model: PreTrainedModel) -> None:
     """Transformers skips tensors of a GGUF file that it has no place for, without a word."""
-    stored = sum(tensor.name.endswith(".bias") for tensor in GGUFReader(path).tensors)
-    taken = sum(name.endswith(".bias") for name, _ in model.named_parameters())
-    if stored > taken:
+    in_file = sum(tensor.name.endswith(".bias") for tensor in GGUFReader(path).tensors)
+    in_model = sum(name.endswith(".bias") for name, _ in model.named_parameters())
+    if in_file > in_model:
         raise UnsupportedModelError(
-            f"{path.name} holds {stored} biases, of which Transformers reads {taken}.",
+            f"{path.name} holds {in_file} biases, of which Transformers reads {in_model}.",
             "Use the model's folder of safetensors instead.",
         )
 
@@ -151,14 +151,14 @@ def _reading_error(path: Path, error: Exception) -> ModelError:
 
 def remembered_sha256(path: Path, memo: Path) -> str:
     """SHA-256 of ``path``, read from the JSON file ``memo`` while size and time of the file are as then."""
-    key, status, known = str(path.resolve()), path.stat(), read_json(memo) or {}
+    key, status, entries = str(path.resolve()), path.stat(), read_json(memo) or {}
     entry = {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-    seen = known.get(key)
-    if isinstance(seen, dict) and {**seen, **entry} == seen:
-        return str(seen["sha256"])
+    before = entries.get(key)
+    if isinstance(before, dict) and {**before, **entry} == before:
+        return str(before["sha256"])
     digest = file_sha256(path)
     with suppress(OSError):  # a shortcut only; build_once says so if the cache cannot be written
-        write_text(memo, json.dumps({**known, key: {**entry, "sha256": digest}}, indent=1))
+        write_text(memo, json.dumps({**entries, key: {**entry, "sha256": digest}}, indent=1))
     return digest
 
 

@@ -107,8 +107,8 @@ def nll_gradient(decoder: Decoder, state: Tensor, ids: Tensor) -> Tensor:
     """Gradient of the summed negative log-likelihood with respect to the state of boundary L, [B, T, C]."""
     targets = ids[:, 1:].flatten()
     with torch.enable_grad():
-        given = state.detach().requires_grad_()
-        final = decoder.run_tail(given)
+        leaf = state.detach().requires_grad_()
+        final = decoder.run_tail(leaf)
         states = final[:, :-1].flatten(0, 1).detach()
         pull = torch.zeros_like(states)
         for rows in _chunks(decoder, len(targets)):
@@ -116,7 +116,7 @@ def nll_gradient(decoder: Decoder, state: Tensor, ids: Tensor) -> Tensor:
             nll = cross_entropy(_logits(decoder, part), targets[rows], reduction="sum")
             (pull[rows],) = torch.autograd.grad(nll, part)
         pull = pad(pull.reshape(len(ids), -1, final.shape[-1]), (0, 0, 0, 1))  # the last token predicts none
-        (gradient,) = torch.autograd.grad(final, given, pull)
+        (gradient,) = torch.autograd.grad(final, leaf, pull)
     return gradient
 
 
@@ -126,12 +126,12 @@ def score_next(decoder: Decoder, final: Tensor, targets: Tensor) -> tuple[Tensor
 
     ``final`` is what the head is given at the token before each target, [1, N, C]; targets are ids [N].
     """
-    found, likeliest = [], []
+    likelihoods, likeliest = [], []
     for rows in _chunks(decoder, len(targets)):
         logits = _logits(decoder, final[0, rows])
-        found.append(_pick(logits.log_softmax(-1), targets[rows].to(logits.device)).cpu())
+        likelihoods.append(_pick(logits.log_softmax(-1), targets[rows].to(logits.device)).cpu())
         likeliest.append(logits.argmax(-1).cpu())
-    return torch.cat(found), torch.cat(likeliest)
+    return torch.cat(likelihoods), torch.cat(likeliest)
 
 
 @torch.no_grad()

@@ -79,11 +79,11 @@ def config_folder(source: str, revision: str | None, settings: Settings) -> Path
         return None
     for place in (None, fetched(settings)):
         try:
-            found = try_to_load_from_cache(source, "config.json", cache_dir=place, revision=revision)
+            path = try_to_load_from_cache(source, "config.json", cache_dir=place, revision=revision)
         except HFValidationError as error:
             raise ModelNotFoundError(f"'{source}' is not a hub id.", "Give org/name.") from error
-        if isinstance(found, str):
-            return Path(found).parent
+        if isinstance(path, str):
+            return Path(path).parent
     return None
 
 

@@ -217,9 +217,9 @@ def remove(host: nn.Module) -> None:
 
 def map_before(host: nn.Module) -> AffineMap | None:
     """The map that precedes ``host``, if there is one."""
-    found = host._modules.get(SLOT)
+    map = host._modules.get(SLOT)
     precedes = any(hook is _apply_before for hook in host._forward_pre_hooks.values())
-    return found if precedes and isinstance(found, AffineMap) else None
+    return map if precedes and isinstance(map, AffineMap) else None
 
 
 def _apply_before(

@@ -143,7 +143,7 @@ def _cut_once(text: str, title: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """First four fifths and last fifth of a text, cut at the nearest end of a paragraph, line or sentence."""
     wanted = (1 - HELD_OUT_SHARE) * len(text)
     for mark in (PARAGRAPH, "\n", ". "):
-        ends = [found.end() for found in re.finditer(re.escape(mark), text)]
+        ends = [match.end() for match in re.finditer(re.escape(mark), text)]
         ends = [end for end in ends if 0.5 * len(text) <= end <= 0.95 * len(text)]
         if ends:
             cut = min(ends, key=lambda end: abs(end - wanted))
@@ -172,7 +172,7 @@ def _break_near(text: str, low: int, high: int, wanted: int) -> int:
     for mark in (PARAGRAPH, "\n", ". ", " "):
         after = text.find(mark, wanted, high)
         before = text.rfind(mark, low, wanted)
-        found = [place + len(mark) for place in (before, after) if place >= 0]
-        if found:
-            return min(found, key=lambda place: abs(place - wanted))
+        ends = [place + len(mark) for place in (before, after) if place >= 0]
+        if ends:
+            return min(ends, key=lambda place: abs(place - wanted))
     return wanted

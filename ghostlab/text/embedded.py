@@ -26,9 +26,9 @@ def wikipedia() -> Iterator[str]:
     """Wikipedia articles as far as SQuAD quotes them: the paragraphs of one article are one document."""
     articles: dict[str, dict[str, None]] = {}
     for question in _questions("squad/bpb_5shot"):
-        found = _BACKGROUND.match(question["query"])
-        if found:
-            articles.setdefault(question["title"], {})[found[1].strip()] = None
+        match = _BACKGROUND.match(question["query"])
+        if match:
+            articles.setdefault(question["title"], {})[match[1].strip()] = None
     for paragraphs in articles.values():
         yield "\n\n".join(paragraphs)
 

@@ -42,10 +42,10 @@ class HubText:
         Raises:
             TextError: If it has another form.
         """
-        found = _SOURCE.fullmatch(source.removeprefix(PREFIX))
-        if found is None:
+        match = _SOURCE.fullmatch(source.removeprefix(PREFIX))
+        if match is None:
             raise TextError(f"'{source}' does not name a data set.", _FORM)
-        return cls(found["name"], found["split"] or "train", found["column"])
+        return cls(match["name"], match["split"] or "train", match["column"])
 
     @property
     def place(self) -> dict[str, Any]:

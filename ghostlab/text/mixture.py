@@ -29,14 +29,14 @@ def parse_mixture(text: str) -> list[Part]:
     """
     parts = []
     for word in text.split("+"):
-        found = _PART.fullmatch(word)
+        match = _PART.fullmatch(word)
         try:
-            weight = float(found["weight"] or 1) if found else 0.0
+            weight = float(match["weight"] or 1) if match else 0.0
         except ValueError:
             weight = 0.0
-        if found is None or not 0 < weight < math.inf:
+        if match is None or not 0 < weight < math.inf:
             raise TextError(f"Invalid mixture '{text}'.", "Write wikipedia+novels or 3*wikipedia+1*novels.")
-        parts.append(Part(found["source"], weight))
+        parts.append(Part(match["source"], weight))
     names = [part.source for part in parts]
     if len(set(names)) < len(names):
         raise TextError(f"'{text}' names a text twice.", "Give it a weight: 2*wikipedia+novels.")
@@ -50,10 +50,10 @@ def mix(texts: Sequence[Text], parts: Sequence[Part], name: str) -> Text:
     drawn from all of it; a paper's own windows do not apply to a mixture.
     """
     weights = [part.weight for part in parts]
-    named = [f"{part.weight:g}*{part.source}" for part in parts]
+    names = [f"{part.weight:g}*{part.source}" for part in parts]
     return Text(
         name=name,
-        title=" + ".join(text.title for text in texts) if len(set(weights)) == 1 else " + ".join(named),
+        title=" + ".join(text.title for text in texts) if len(set(weights)) == 1 else " + ".join(names),
         licence="; ".join(dict.fromkeys(text.licence for text in texts)),
         calibration=_mixed([text.calibration for text in texts], weights, f"{name}, calibration"),
         held_out=_mixed([text.held_out for text in texts], weights, f"{name}, held out"),
@@ -69,11 +69,11 @@ def _mixed(parts: Sequence[Documents], weights: Sequence[float], name: str) -> D
 
 def _first(documents: Documents, characters: float) -> list[str]:
     """Documents from the beginning, up to the one with which ``characters`` is reached best; at least one."""
-    taken: list[str] = []
+    beginning: list[str] = []
     size = 0
     for text in documents:
-        if taken and size + len(text) / 2 > characters:
+        if beginning and size + len(text) / 2 > characters:
             break
-        taken.append(text)
+        beginning.append(text)
         size += len(text)
-    return taken
+    return beginning

@@ -150,14 +150,14 @@ def spans(documents: Documents, encode: Encode, size: int, count: int | None) ->
         TextError: If there is none.
     """
     assert documents.protocol is not None
-    found = list(
+    windows = list(
         islice(_drawn(documents, encode, size), count or DRAWN)
         if documents.protocol.join is None
         else islice(_consecutive(encode(documents.texts[0]), size), count)
     )
-    if not found:
+    if not windows:
         raise TextError(f"{documents.name} holds no window of {size} tokens.", "Lower the length.")
-    return found
+    return windows
 
 
 def _consecutive(encoded: Span, size: int) -> Iterator[Span]:
@@ -169,13 +169,13 @@ def _consecutive(encoded: Span, size: int) -> Iterator[Span]:
 def _drawn(documents: Documents, encode: Encode, size: int) -> Iterator[Span]:
     """The same documents and places as ``random.seed(0)`` and ``randint`` give GPTQ."""
     chance = random.Random(0)
-    known: dict[int, Span] = {}
+    encoded: dict[int, Span] = {}
     too_short: set[int] = set()
     while len(too_short) < len(documents.texts):
         number = chance.randint(0, len(documents.texts) - 1)
-        if number not in known:
-            known[number] = encode(documents.texts[number])
-        tokens, sizes = known[number]
+        if number not in encoded:
+            encoded[number] = encode(documents.texts[number])
+        tokens, sizes = encoded[number]
         if len(tokens) <= size:
             too_short.add(number)
             continue

@@ -22,7 +22,7 @@ _STRANGE = re.compile(r"[^\w.() -]", re.ASCII)
 
 def uploads_in(source: str) -> list[str]:
     """The uploaded files that a text source names, alone or in a mixture."""
-    return [found.group() for found in _SOURCE.finditer(source)]
+    return [match.group() for match in _SOURCE.finditer(source)]
 
 
 def suffixes(settings: Settings) -> tuple[str, ...]:

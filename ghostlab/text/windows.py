@@ -101,15 +101,15 @@ def make_windows(
         wanted = EVERY if count is None else count
         dealt = _deal(documents, min(folds, wanted), seed)
         quotas = [wanted // len(dealt) + (i < wanted % len(dealt)) for i in range(len(dealt))]
-        filled = [
+        parts = [
             _cut(texts, quota, place if each or number == 0 else "nowhere", tokenizer, length - each)
             for number, (texts, quota) in enumerate(zip(dealt, quotas, strict=True))
         ]
-        ids, counts = (torch.cat(column) for column in zip(*filled, strict=True))
-        found = [len(part) for part, _ in filled]
-        if sum(found) == 0 or (count is not None and found != quotas):
-            raise _too_short(documents, wanted, length, min(found) * len(found), len(found))
-        fold = torch.repeat_interleave(torch.arange(len(found)), torch.tensor(found))
+        ids, counts = (torch.cat(column) for column in zip(*parts, strict=True))
+        sizes = [len(part) for part, _ in parts]
+        if sum(sizes) == 0 or (count is not None and sizes != quotas):
+            raise _too_short(documents, wanted, length, min(sizes) * len(sizes), len(sizes))
+        fold = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
         rule = WindowRule(bos=place, order="consecutive" if seed is None else "shuffled sections")
     if each:
         ids = torch.cat([torch.full((len(ids), 1), int(tokenizer.bos_token_id)), ids], dim=1)
@@ -138,9 +138,9 @@ def _by_protocol(
         sizes = ends.diff(prepend=torch.zeros(1, dtype=torch.long))
         return _after_bos(tokens, sizes, tokenizer) if place == "start of the text" else (tokens, sizes)
 
-    found = spans(documents, read, size, count)
-    ids = torch.stack([tokens for tokens, _ in found])
-    counts = torch.stack([sizes[0 if place == "every window" else 1 :].sum() for _, sizes in found])
+    parts = spans(documents, read, size, count)
+    ids = torch.stack([tokens for tokens, _ in parts])
+    counts = torch.stack([sizes[0 if place == "every window" else 1 :].sum() for _, sizes in parts])
     join = documents.protocol.join
     order: Order = "random documents" if join is None else "consecutive"
     return ids, counts, WindowRule(documents.protocol.name, join, place, order)
@@ -200,8 +200,8 @@ def _cut(
     tokens, ends = tokenise(PARAGRAPH.join(texts), tokenizer, quota * size)
     if place == "start of the text":
         tokens, ends = _after_bos(tokens, ends, tokenizer)
-    found = min(quota, len(tokens) // size)
+    count = min(quota, len(tokens) // size)
     before = torch.cat([torch.zeros(1, dtype=torch.long), ends])  # bytes of text in front of each token
-    first = torch.arange(found) * size
+    first = torch.arange(count) * size
     counts = before[first + size] - before[first + (0 if place == "every window" else 1)]
-    return tokens[: found * size].view(found, size), counts
+    return tokens[: count * size].view(count, size), counts
