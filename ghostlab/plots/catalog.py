@@ -99,9 +99,9 @@ def _panels(names: Iterable[str], given: Rows) -> list[Panel]:
     Why something was left out of a map is worth a panel too, and so are answers of the original alone.
     """
     figures = [FIGURES[name] for name in names]
-    shown = [(figure, [row]) for row in given for figure in figures if figure.heading]
-    shown += [(figure, list(given)) for figure in figures if not figure.heading]
-    return [_panel(figure, each) for figure, each in shown if figure.select(each) or _known(figure, each)]
+    places = [(figure, [row]) for row in given for figure in figures if figure.heading]
+    places += [(figure, list(given)) for figure in figures if not figure.heading]
+    return [_panel(figure, each) for figure, each in places if figure.select(each) or _known(figure, each)]
 
 
 def _known(figure: Figure, given: Rows) -> bool:

@@ -38,11 +38,6 @@ class Row:
         return self.role.name
 
     @property
-    def original(self) -> Scores:
-        """The original of its run."""
-        return self.result.baseline.original
-
-    @property
     def is_original(self) -> bool:
         """Whether it is the original of a run that others are held against."""
         return self.variant == "original" and not self.side

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from ghostlab.plots.formats import percent, short
@@ -168,7 +169,7 @@ def wide_axis(values: Iterable[float | None]) -> dict[str, Any]:
     return log_ticks(known) if axis_type(known) == "log" else {"type": "linear"}
 
 
-def symmetric_range(*maps: Sequence[Sequence[float]]) -> float:
+def symmetric_range(*maps: npt.ArrayLike) -> float:
     """One colour range +-r for several maps: the 99.5 % quantile of all absolute values, never 0.
 
     A few massive channels would otherwise paint everything else white.

@@ -77,8 +77,8 @@ def _tip(token: Token, variant: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    shown = text.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}")
-    return f"\N{LEFT DOUBLE QUOTATION MARK}{shown}\N{RIGHT DOUBLE QUOTATION MARK}"
+    visible = text.replace("\n", "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}")
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{visible}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def _likelihood(log_probability: float) -> str:

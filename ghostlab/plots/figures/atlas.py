@@ -9,11 +9,12 @@ from operator import attrgetter
 from statistics import geometric_mean, median
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
-from ghostlab.plots.formats import fold, number, percent, plural
+from ghostlab.plots.formats import fold, is_finite, number, percent, plural
 from ghostlab.results.atlas import Atlas, AtlasBlock
 
 SCALE = [[0.0, "#414487"], [0.25, "#2e708e"], [0.5, "#1fa088"], [0.75, "#5ec962"], [1.0, "#b5de2b"]]
@@ -22,7 +23,8 @@ _CELL = 30
 """Pixels per row of the map."""
 _FEWEST_ROWS = 3
 """A map of one or two lengths is as high as one of three: its axis needs the room."""
-_LENGTHS_TOLD = 4
+_MOST_LENGTHS = 4
+"""So many best blocks a sentence names: the first, the last and some between."""
 _PARTED = 1.5
 """From this ratio of errors on, two operators are said to part."""
 
@@ -96,20 +98,20 @@ OPERATORS = {"plain dropping": "gap", "ghost": "ghost", "ghost_sink": "ghost_sin
 
 def best(atlas: Atlas, of: Callable[[AtlasBlock], float | None], low: bool = True) -> list[AtlasBlock]:
     """The block of each length whose measure is lowest, or highest; lengths that lack it are left out."""
-    found: dict[int, tuple[float, AtlasBlock]] = {}
-    for block in atlas.blocks:
-        value = of(block)
-        if value is None or not math.isfinite(value):
-            continue
-        rank = value if low else -value
-        if block.length not in found or rank < found[block.length][0]:
-            found[block.length] = (rank, block)
-    return [found[length][1] for length in sorted(found)]
+    known = [block for block in atlas.blocks if is_finite(of(block))]
+    lengths = sorted({block.length for block in known})
+    pick = min if low else max
+    return [pick((b for b in known if b.length == n), key=lambda block: of(block) or 0.0) for n in lengths]
 
 
 def label(block: AtlasBlock) -> str:
     """``20:25``."""
     return f"{block.start}:{block.stop}"
+
+
+def span(atlas: Atlas) -> str:
+    """Its block lengths: ``1 to 10``."""
+    return " to ".join(str(length) for length in atlas.lengths[:: max(len(atlas.lengths) - 1, 1)])
 
 
 def words(atlas: Atlas, block: AtlasBlock) -> list[str]:
@@ -244,46 +246,36 @@ def say_block_map(atlas: Atlas, name: str = FIRST) -> str:
     blocks = best(atlas, measure.of, measure.low)
     if not blocks:
         return f"{name} was not measured on any block."
-    told = [
+    some = np.unique(np.linspace(0, len(blocks) - 1, _MOST_LENGTHS).round().astype(int))
+    words = [
         f"{label(block)} of {plural(block.length, 'layer')} ({measure.spell(measure.of(block) or 0.0)})"
-        for block in _some(blocks)
+        for block in map(blocks.__getitem__, some)
     ]
-    return f"Of each length the outlined block has {measure.most}: {', '.join(told)}.{_parting(atlas)}"
-
-
-def _some(blocks: list[AtlasBlock]) -> list[AtlasBlock]:
-    """The first, the last and some between."""
-    last = len(blocks) - 1
-    steps = min(last, _LENGTHS_TOLD - 1) or 1
-    return [blocks[index] for index in sorted({round(last * step / steps) for step in range(steps + 1)})]
+    return f"Of each length the outlined block has {measure.most}: {', '.join(words)}.{_parting(atlas)}"
 
 
 def _parting(atlas: Atlas) -> str:
     """The layer whose presence in a block sets the errors of ``ghost`` and ``ghost_sink`` apart the most."""
-    ratios = [(block, ratio) for block in atlas.blocks if (ratio := gain(block))]
-    splits = [_split(ratios, layer) for layer in range(atlas.layers)]
-    known = [  # by geometric means, a block on the wrong side weighs as much as one on the right side
-        (geometric_mean(inside) / geometric_mean(outside), layer)
-        for layer, (inside, outside) in enumerate(splits)
-        if inside and outside
-    ]
+    known = []
+    for layer in range(atlas.layers):
+        inside, outside = [], []
+        for block in atlas.blocks:
+            if ratio := gain(block):
+                (inside if block.start <= layer < block.stop else outside).append(ratio)
+        if inside and outside:  # by geometric means: too large counts as much as too small
+            contrast = geometric_mean(inside) / geometric_mean(outside)
+            known.append((contrast, layer, median(inside), median(outside)))
     if not known:
         return ""
-    contrast, layer = max(known)
+    contrast, layer, inside_ratio, outside_ratio = max(known)
     if contrast < _PARTED:
-        most = max(ratio for _, ratio in ratios)
+        most = max(gain(block) or 0.0 for block in atlas.blocks)
         return f" Nowhere does ghost leave more than {number(most, 2)} times the error of ghost_sink."
-    inside, outside = (number(median(side), 2) for side in splits[layer])
     return (
-        f" Where the block contains layer {layer}, ghost leaves {inside} times the error of ghost_sink, "
-        f"elsewhere {outside} times (medians): massive activations begin or end there."
+        f" Where the block contains layer {layer}, ghost leaves {number(inside_ratio, 2)} times the error of "
+        f"ghost_sink, elsewhere {number(outside_ratio, 2)} times (medians): massive activations begin or end "
+        "there."
     )
-
-
-def _split(ratios: list[tuple[AtlasBlock, float]], layer: int) -> tuple[list[float], list[float]]:
-    """The ratios of blocks that contain a layer, and of the others."""
-    inside = [ratio for block, ratio in ratios if block.start <= layer < block.stop]
-    return inside, [ratio for block, ratio in ratios if not block.start <= layer < block.stop]
 
 
 # -- errors by length ------------------------------------------------------------------------------------
@@ -315,12 +307,11 @@ def say_by_length(atlas: Atlas) -> str:
     if not plain:
         return "The atlas holds no block."
     ends = list(zip(sink, plain, strict=True))
-    told = [
+    text = "; ".join(
         f"of {plural(one.length, 'layer')} ghost_sink leaves {percent(one.ghost_sink)} ({label(one)}) and "
         f"plain dropping {percent(other.gap)} ({label(other)})"
-        for one, other in (ends[:1] if len(ends) == 1 else [ends[0], ends[-1]])
-    ]
-    text = "; ".join(told)
+        for one, other in ends[:: max(len(ends) - 1, 1)]
+    )
     return f"{text[0].upper()}{text[1:]}. Each operator at its own best block."
 
 

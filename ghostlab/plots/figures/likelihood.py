@@ -116,7 +116,7 @@ def not_significant(one: Scores, other: Scores) -> bool | None:
 
 
 def _above_original(row: Row) -> str:
-    value, origin = row.scores.perplexity.value, row.original.perplexity.value
+    value, origin = row.scores.perplexity.value, row.result.baseline.original.perplexity.value
     if not (math.isfinite(value) and math.isfinite(origin) and origin > 0):
         return "is not a number"
     ratio = value / origin
@@ -165,7 +165,8 @@ def say_gap_closed(rows: Rows) -> str:
 
 def loss(row: Row) -> np.ndarray[Any, Any]:
     """Nats per token above the original by position; empty where it was not recorded."""
-    own, original = np.asarray(row.scores.position_nll), np.asarray(row.original.position_nll)
+    scores = (row.scores, row.result.baseline.original)
+    own, original = (np.asarray(each.position_nll) for each in scores)
     return own - original if own.size == original.size else np.empty(0)
 
 

@@ -59,20 +59,18 @@ def has(test: Callable[[OperatorReport], object]) -> Callable[[Rows], Rows]:
 
 
 def _tiles(report: OperatorReport) -> dict[Part, np.ndarray[Any, Any]]:
-    maps = {"symmetric": report.symmetric_map, "antisymmetric": report.antisymmetric_map}
-    return {part: np.asarray(maps[part], dtype=float) for part in _PARTS}
+    return {part: np.asarray(getattr(report, f"{part}_map"), dtype=float) for part in _PARTS}
 
 
 def heat_map(rows: Rows, part: Part = "symmetric") -> go.Figure:
     """S or A, averaged over square tiles. Both parts of one operator share one colour range."""
     ((_, report),) = operators(rows)
-    reach = style.symmetric_range(report.symmetric_map, report.antisymmetric_map)
-    shown = _tiles(report)[part].astype(np.float32)
-    letter = _PARTS[part][0]
-    channels = np.arange(len(shown)) * report.tile
+    tiles, (letter, _) = _tiles(report), _PARTS[part]
+    reach = style.symmetric_range(*tiles.values())
+    channels = np.arange(len(tiles[part])) * report.tile
     tiled = f"means of {report.tile} × {report.tile} entries" if report.tile > 1 else "entries"
     heat = go.Heatmap(
-        z=shown,
+        z=tiles[part].astype(np.float32),
         x=channels,
         y=channels,
         zmin=-reach,
@@ -108,7 +106,7 @@ def say_heat_map(rows: Rows) -> str:
     row, column = (_channels(int(index), report) for index in place)
     noun = "channels" if report.tile > 1 else "channel"
     tiles = f", averaged over {report.tile} × {report.tile} tiles," if report.tile > 1 else ""
-    reach = style.symmetric_range(report.symmetric_map, report.antisymmetric_map)
+    reach = style.symmetric_range(*parts)
     beyond = f", beyond the colour scale, which ends at ±{number(reach)}"
     return (
         f"Entries of S{tiles} are {means[0]} in size and those of A {means[1]}; the largest is "

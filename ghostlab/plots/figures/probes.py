@@ -130,10 +130,10 @@ def ranks(rows: Rows, measure: Measure = "perplexity") -> go.Figure:
 
 def _saved(result: RunResult, run: RecoveryRun) -> dict[int, int]:
     """Parameters that each measured rank, and the full one, saves against the recovery as it was fitted."""
-    found = {result.model.hidden_size: run.parameters_added}
-    for measured in (result.rank_sweep(run, factor) for factor in FACTORS):
-        found |= {rank: p.parameters_added for rank, p in zip(measured.ranks, measured.probes, strict=True)}
-    return {rank: run.parameters_added - found[rank] for rank in sorted(found)}
+    sweeps = [result.rank_sweep(run, factor) for factor in FACTORS]
+    added = {probe.alteration.rank or 0: probe.parameters_added for sweep in sweeps for probe in sweep.probes}
+    added[result.model.hidden_size] = run.parameters_added
+    return {rank: run.parameters_added - added[rank] for rank in sorted(added)}
 
 
 def _apart(saved: dict[int, int]) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from ghostlab.plots import style
-from ghostlab.plots.figure import Figure
+from ghostlab.plots.figure import Figure, of_each
 from ghostlab.plots.formats import interval, percent, plural
 from ghostlab.plots.rows import Row, Rows
 from ghostlab.results.records import Metric
@@ -29,8 +29,8 @@ def _zero_shot(row: Row) -> ZeroShot:
 
 def common_tasks(rows: Rows) -> list[str]:
     """Tasks that count for all rows: asked of each, its original above chance (unless it is on none)."""
-    told = [[task.name for task in _zero_shot(row).informative()] for row in rows]
-    return [name for name in told[0] if all(name in names for names in told)]
+    tasks = [[task.name for task in _zero_shot(row).informative()] for row in rows]
+    return [name for name in tasks[0] if all(name in names for names in tasks)]
 
 
 def _retention(row: Row, names: list[str]) -> Metric:
@@ -41,13 +41,13 @@ def _retention(row: Row, names: list[str]) -> Metric:
 
 def _comparable(rows: Rows) -> Rows:
     """Rows that were asked tasks which count for all of them; of a comparison both or none."""
-    asked = [
+    known = [
         row
         for row in rows
         if not row.is_original and row.result.zero_shot and row.variant in row.result.zero_shot.variants
     ]
     pair = any(row.side for row in rows)
-    return asked if asked and not (pair and len(asked) < len(rows)) and common_tasks(asked) else []
+    return known if known and not (pair and len(known) < len(rows)) and common_tasks(known) else []
 
 
 def retained(rows: Rows) -> go.Figure:
@@ -69,7 +69,7 @@ def retained(rows: Rows) -> go.Figure:
     ]
     title = f"share of the original's accuracy<br>({plural(len(names), 'task')})"
     x = style.share_axis(title, [metric.high for metric in kept], whole=True)
-    made = style.by_row(bars, len(bars), x, showlegend=False)
+    made = style.by_row(bars, len(bars), x, extra=16, showlegend=False)
     style.guide(made, "x", 1, "original")
     return made
 
@@ -77,8 +77,8 @@ def retained(rows: Rows) -> go.Figure:
 def compare_retained(rows: Rows) -> str:
     """What each side keeps on the tasks of both."""
     names = common_tasks(rows)
-    told = "; ".join(f"{row.name} {_share(_retention(row, names))}" for row in rows)
-    return f"Share of the original's accuracy retained over {plural(len(names), 'task')}: {told}."
+    lead = f"Share of the original's accuracy retained over {plural(len(names), 'task')}"
+    return of_each(lead, lambda row: _share(_retention(row, names)))(rows)
 
 
 def _share(kept: Metric) -> str:
@@ -94,49 +94,50 @@ def say_retained(rows: Rows) -> str:
     kept = {row.variant: _retention(row, names) for row in rows}
     recovered = [row.variant for row in rows if row.run is not None] or list(kept)
     best = max(recovered, key=lambda name: kept[name].value)
-    shown = list(dict.fromkeys((best, "pruned") if "pruned" in kept else (best,)))
+    pair = list(dict.fromkeys((best, "pruned") if "pruned" in kept else (best,)))
     guessed = found.at_chance()
     over = plural(len(names), "task")
     if 0 < len(guessed) < len(found.tasks):
         over = f"the {over} on which the original is above chance,"
-    dropping = "".join(f", plain dropping {percent(kept[name].value)}" for name in shown[1:])
+    dropping = "".join(f", plain dropping {percent(kept[name].value)}" for name in pair[1:])
     tests = [found.paired(best, name) for name in names]
     worse = sum(test.difference.value < 0 and test.p < ALPHA for test in tests)
     loss = f"significantly worse on {worse} of them" if worse else "on none of them is it significantly worse"
-    doubts = f"{_guessing(found, guessed, shown)}{_few(found, list(kept.values()))}{_left_out(found)}"
+    doubts = f"{_guessing(found, guessed, pair)}{_few(found, list(kept.values()))}{_left_out(found)}"
     return (
         f"Over {over} {best} retains {_share(kept[best])} of the original's accuracy{dropping}; {loss} than "
         f"the original (McNemar, p < {ALPHA}).{doubts}"
     )
 
 
-def _guessing(found: ZeroShot, guessed: list[str], shown: list[str]) -> str:
+def _guessing(found: ZeroShot, guessed: list[str], pair: list[str]) -> str:
     """Tasks on which the original is not above chance, and what is retained when they count too."""
     if not guessed:
         return ""
-    chance = {task.name: task.chance for task in found.tasks}
-    told = ", ".join(
-        f"{name} ({percent(found.accuracy(found.variants[0], name).value)}, chance {percent(chance[name])})"
-        for name in guessed
+    right = {task.name: found.accuracy(found.variants[0], task.name).value for task in found.tasks}
+    tasks = ", ".join(
+        f"{task.name} ({percent(right[task.name])}, chance {percent(task.chance)})"
+        for task in found.tasks
+        if task.name in guessed
     )
-    text = f" {told} {'is' if len(guessed) == 1 else 'are'} not above chance for the original"
+    text = f" {tasks} {'is' if len(guessed) == 1 else 'are'} not above chance for the original"
     if len(guessed) == len(found.tasks):
         return f" But{text}: these figures say nothing."
-    best, *dropping = (percent(found.retained(name).value) for name in shown)
+    best, *dropping = (percent(found.retained(name).value) for name in pair)
     kept = "".join(f", plain dropping {share}" for share in dropping)
-    return f"{text}; with {'it' if len(guessed) == 1 else 'them'} {shown[0]} would retain {best}{kept}."
+    return f"{text}; with {'it' if len(guessed) == 1 else 'them'} {pair[0]} would retain {best}{kept}."
 
 
 def _few(found: ZeroShot, kept: list[Metric]) -> str:
     """What so few questions cannot tell; nothing where they tell variants apart."""
-    asked = sum(task.documents for task in found.informative())
+    questions = sum(task.documents for task in found.informative())
     if all(metric.low <= 1 <= metric.high for metric in kept):
         return (
-            f" But {plural(asked, 'question')} cannot tell any variant from the original: every interval "
+            f" But {plural(questions, 'question')} cannot tell any variant from the original: every interval "
             "holds 100 %."
         )
-    if asked < FEW:
-        return f" But {plural(asked, 'question')} are too few to tell the variants apart."
+    if questions < FEW:
+        return f" But {plural(questions, 'question')} are too few to tell the variants apart."
     return ""
 
 

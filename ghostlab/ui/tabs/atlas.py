@@ -183,13 +183,12 @@ class AtlasTab:
 
 def source(atlas: Atlas, example: bool) -> str:
     """Which atlas is shown, for which settings, and on how many tokens."""
-    config, lengths = atlas.config, atlas.lengths
-    span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else str(*lengths)
+    config = atlas.config
     head = "**Example**, computed in advance with the default settings" if example else "**Your atlas**"
     took, text = html.duration(atlas.seconds), escape(_text(config.text))
     return (
         f"{head}: {escape(atlas.model)}, {config.sequences} × {config.length} tokens of {text}, "
-        f"seed {config.seed}; {len(atlas.blocks)} blocks of {span} layers in {took}. "
+        f"seed {config.seed}; {len(atlas.blocks)} blocks of {figures.span(atlas)} layers in {took}. "
         f"Maps are fitted on {atlas.fitted:,} ordinary tokens, errors measured on {atlas.tried:,} others."
     )
 
