@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -60,7 +61,7 @@ class Activations:
             f"{model.fingerprint}-{digest(windows.ids)}",
             rounded=rounded,
         )
-        self._calls: dict[int, Trace] = {}
+        self._calls: defaultdict[int, Trace] = defaultdict(Trace)  # by number of windows
 
     @property
     def tokens(self) -> int:
@@ -105,7 +106,7 @@ class Activations:
         Windows are of one length and unpadded, so that masks and positions depend on their number alone.
         """
         size = len(self.windows.ids[rows])
-        if size not in self._calls or len(self._calls[size].calls) < last:
+        if len(self._calls[size].calls) < last:
             self._calls[size] = self.model.decoder.trace(self.windows.ids[:size], (), last=last)
         return self._calls[size]
 
@@ -133,8 +134,7 @@ class Activations:
         with memory_errors():
             if start is None or given is None:
                 trace = self.model.decoder.trace(ids, boundaries)
-                known = self._calls.get(len(ids))
-                if known is None or len(known.calls) < len(trace.calls):
+                if len(self._calls[len(ids)].calls) < len(trace.calls):
                     self._calls[len(ids)] = Trace(calls=trace.calls)
                 states = trace.states
             else:
