@@ -258,7 +258,8 @@ def _parting(atlas: Atlas) -> str:
     """The layer whose presence in a block sets the errors of ``ghost`` and ``ghost_sink`` apart the most."""
     known = []
     for layer in range(atlas.layers):
-        inside, outside = [], []
+        inside: list[float] = []
+        outside: list[float] = []
         for block in atlas.blocks:
             if ratio := gain(block):
                 (inside if block.start <= layer < block.stop else outside).append(ratio)

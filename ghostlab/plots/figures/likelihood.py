@@ -27,22 +27,21 @@ def perplexity(rows: Rows) -> go.Figure:
     the negative log-likelihood.
     """
     metrics = [row.scores.perplexity for row in rows]
-    values = [metric.value for metric in metrics]
-    scale = style.wide_axis(values)
-    scale |= {"dtick": 1} if scale["type"] == "log" else {}
-    ends = [max([value, *style.finite([metric.high])]) for value, metric in zip(values, metrics, strict=True)]
+    scale = style.wide_axis(metric.value for metric in metrics)
+    ends = [max([metric.value, *style.finite([metric.high])]) for metric in metrics]
     top = max(style.finite(ends))
-    span = [0, math.log10(top) * 1.25] if scale["type"] == "log" else [0, top * 1.25]
+    if scale["type"] == "log":
+        scale["dtick"], top = 1, math.log10(top)
     texts = go.Scatter(  # just right of the error bars
         x=ends,
         y=[row.name for row in rows],
-        text=[f"  {number(value)}" for value in values],
+        text=[f"  {number(metric.value)}" for metric in metrics],
         mode="text",
         textposition="middle right",
         cliponaxis=False,
         hoverinfo="skip",
     )
-    x = {"title": "perplexity on held-out text", **scale, "range": span}
+    x = {"title": "perplexity on held-out text", **scale, "range": [0, 1.25 * top]}
     return style.by_row([*map(_bar, rows), texts], len(rows), x, showlegend=False, barmode="overlay")
 
 

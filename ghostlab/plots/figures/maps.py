@@ -98,20 +98,19 @@ def _ticks(reach: float) -> list[float]:
 def say_heat_map(rows: Rows) -> str:
     """How the entries of S and A compare, and where the largest is."""
     ((_, report),) = operators(rows)
-    parts = list(_tiles(report).values())
-    sizes = [np.abs(part) for part in parts]
-    means = [number(float(np.nanmean(size))) for size in sizes]
-    peak = max(range(2), key=lambda part: float(np.nanmax(sizes[part])))
-    place = np.unravel_index(np.nanargmax(sizes[peak]), sizes[peak].shape)
-    row, column = (_channels(int(index), report) for index in place)
+    parts = np.stack(list(_tiles(report).values()))
+    sizes = np.abs(parts)
+    means = [number(float(mean)) for mean in np.nanmean(sizes, axis=(1, 2))]
+    place = np.unravel_index(np.nanargmax(sizes), sizes.shape)
+    largest, part = float(parts[place]), int(place[0])
+    row, column = (_channels(int(index), report) for index in place[1:])
     noun = "channels" if report.tile > 1 else "channel"
     tiles = f", averaged over {report.tile} × {report.tile} tiles," if report.tile > 1 else ""
-    reach = style.symmetric_range(*parts)
-    beyond = f", beyond the colour scale, which ends at ±{number(reach)}"
+    reach = style.symmetric_range(parts)
+    beyond = f", beyond the colour scale, which ends at ±{number(reach)}" if abs(largest) > reach else ""
     return (
         f"Entries of S{tiles} are {means[0]} in size and those of A {means[1]}; the largest is "
-        f"{number(float(parts[peak][place]))}, in {'SA'[peak]} from {noun} {row} to {column}"
-        f"{beyond if sizes[peak][place] > reach else ''}."
+        f"{number(largest)}, in {'SA'[part]} from {noun} {row} to {column}{beyond}."
     )
 
 

@@ -98,7 +98,8 @@ def rank_curve(rows: Rows) -> go.Figure:
     """
     known = operators(rows)
     traces = [trace for row, report in known for trace in _curves(row, report)]
-    keys = [key for kind in (_REDUCED, _FITTED) for key in _key(kind, traces)]
+    first = {trace.legendgroup: trace for trace in reversed(traces)}
+    keys = [style.key(kind, first[kind]) for kind in (_REDUCED, _FITTED) if kind in first]
     hidden = "legendonly" if len(known) > _FEW else True
     for trace in (*traces, *keys):
         trace.update(visible=hidden if trace.legendgroup == _FITTED else True)
@@ -107,10 +108,6 @@ def rank_curve(rows: Rows) -> go.Figure:
     made = style.curves([*traces, *keys], {}, y, extra=100, legend={"y": 1.24})
     added = {rank: rank_parameters(rank, channels) for rank in _ticks(ranks)}
     return style.rank_axes(made, "parameters added (2Cr, at most C²)", added)
-
-
-def _key(kind: str, traces: list[go.Scatter]) -> list[go.Scatter]:
-    return [style.key(kind, trace) for trace in traces if trace.legendgroup == kind][:1]
 
 
 def _ticks(ranks: Sequence[int]) -> list[int]:
