@@ -23,42 +23,37 @@ def expose(service: Service) -> None:
         """Queue a run and return its id at once. `config` holds settings by the names that result.json has
         under "config", for example {"drop": "20:25", "recover": ["ghost"]}; what is missing takes its
         default."""
-        with user_errors():
-            return requests.run(service, request.session_hash or "", RunConfig.from_dict(config, strict=True))
+        return requests.run(service, request.session_hash or "", RunConfig.from_dict(config, strict=True))
 
     def atlas(config: dict[str, Any], lengths: str, request: gr.Request) -> str:
         """Queue an atlas of every block of so many layers (`lengths`, for example "1-10" or "2,5") and
         return its id at once. Only the model, text and calibration settings of `config` are used."""
-        with user_errors():
-            return requests.atlas(
-                service, request.session_hash or "", RunConfig.from_dict(config, strict=True), lengths
-            )
+        return requests.atlas(
+            service, request.session_hash or "", RunConfig.from_dict(config, strict=True), lengths
+        )
 
     def status(run_id: str) -> dict[str, Any]:
         """How the run or atlas of this id is doing: state (waiting, running, done, failed or stopped),
         fraction done, message, position in the waiting list, seconds elapsed and remaining, error."""
-        with user_errors():
-            return _status(service, run_id)
+        return _status(service, run_id)
 
     def result(run_id: str) -> dict[str, Any]:
         """What the run or atlas of this id has found so far: what `ghostlab run` writes as result.json, or
         `ghostlab atlas` as its file."""
-        with user_errors():
-            if not run_id:
-                raise ResultError("No run is named.", "Give the id that run returned.")
-            view = service.jobs.view(run_id)
-            if view is None or view.result is None:
-                raise ResultError(service.gone(run_id), "It may have found nothing yet; ask for its status.")
-            return view.result.to_dict()
+        if not run_id:
+            raise ResultError("No run is named.", "Give the id that run returned.")
+        view = service.jobs.view(run_id)
+        if view is None or view.result is None:
+            raise ResultError(service.gone(run_id), "It may have found nothing yet; ask for its status.")
+        return view.result.to_dict()
 
     def cancel(run_id: str) -> dict[str, Any]:
         """Stop the run or atlas of this id and return its status; harmless at any time."""
-        with user_errors():
-            service.jobs.cancel(run_id)
-            return _status(service, run_id)
+        service.jobs.cancel(run_id)
+        return _status(service, run_id)
 
     for endpoint in (run, atlas, status, result, cancel):
-        gr.api(endpoint, api_name=endpoint.__name__, concurrency_limit=None)
+        gr.api(user_errors()(endpoint), api_name=endpoint.__name__, concurrency_limit=None)
 
 
 def _status(service: Service, run_id: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
     """Lay out and wire everything, inside ``demo``."""
     api.expose(service)  # first, so that its names are free
     page = Page(demo, service)
-    wire_scores = sidebar.build(page)
+    sidebar.build(page)
     with gr.Row(elem_id="top"):
         gr.HTML(html.piece("header", theme.DESCRIPTION), elem_id="header", min_width=240)
         steps = html.piece("tour", theme.static("tour.json"))
@@ -76,7 +76,6 @@ def assemble(demo: gr.Blocks, service: Service) -> Events:
                 tabs.append(build(page))
     place = "this server" if service.settings.profile == "public" else "this machine"
     gr.HTML(html.piece("footer", __version__, place), elem_id="footer")
-    wire_scores()
     events = Events(page, tabs)
     events.bind()
     return events

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -36,11 +37,11 @@ class Events:
         self.page = page
         self.service = page.service
         self.tab = sum(tabs, Tab())
-        self._example: Update | None = None
 
     def bind(self) -> None:
         """Wire every event that is no tab's own."""
         page, inputs = self.page, list(self.page.controls.values())
+        page.bind()
         words, figures = self.tab.words.components, self.tab.figures.components
         result = [page.shown, page.drawn, page.source, *self.tab.live.components]
         lists = [page.jobs, page.queue]
@@ -59,7 +60,6 @@ class Events:
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         on(page.shown.change, self.words, page.shown, words, **DRAWING)
         on(page.drawn.change, self.figures, page.drawn, figures, **DRAWING)
-        page.bind()
         page.demo.load(None, None, None, js="ghostlab.foldSidebar")
         first = [page.job, *inputs, page.status, *result, *lists, *words, *figures, *found]
         on(page.demo.load, self.open, page.jobs, first)
@@ -143,7 +143,7 @@ class Events:
             if view is not None and view.result is not None:
                 update[place] = view.id
         if run is None or not isinstance(run.result, RunResult):
-            update |= self.example()
+            update |= self.example
         elif job is None or job.id != run.id:  # `watch` will not show it
             update |= self._news(run, run.result, None)
         return update
@@ -185,16 +185,14 @@ class Events:
                 raise
             raise ResultError("The result is damaged: its figures do not fit together.", WANTED) from error
 
+    @cached_property
     def example(self) -> Update:
         """The example's page, drawn once for all visitors."""
-        example = self.service.example
-        if self._example is None:
-            drawn: Update = {self.page.source: html.source(example, example=True)}
-            if example is not None:
-                drawn |= self.tab.live.update(example, None)
-                drawn |= self.tab.words.update(example) | self.tab.figures.update(example)
-            self._example = drawn  # only when whole: another visitor may be looking
-        return self._example
+        result, tab = self.service.example, self.tab
+        update: Update = {self.page.source: html.source(result, example=True)}
+        if result is not None:
+            update |= tab.live.update(result, None) | tab.words.update(result) | tab.figures.update(result)
+        return update
 
     def _filled(self, config: RunConfig) -> Update:
         values = controls.fill(config)

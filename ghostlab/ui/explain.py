@@ -30,9 +30,9 @@ def what_is_this(figure: str) -> gr.Markdown:
 
 def of_figure(figure: str) -> str:
     """The explanation of a figure of :data:`ghostlab.plots.catalog.FIGURES`."""
-    told = FIGURES[figure]
-    summary = f'<summary>What is this?<span class="gl-unseen"> {told.title}</span></summary>'
-    parts = [summary, told.words, f"$${told.formula}$$", f"*Reference:* {told.reference}.", "</details>"]
+    entry = FIGURES[figure]
+    summary = f'<summary>What is this?<span class="gl-unseen"> {entry.title}</span></summary>'
+    parts = [summary, entry.words, f"$${entry.formula}$$", f"*Reference:* {entry.reference}.", "</details>"]
     return "<details>" + "\n\n".join(parts)
 
 
@@ -41,51 +41,31 @@ def operators(entries: Iterable[Operator]) -> str:
     known = list(entries)
     parts = []
     for group, title in GROUPS.items():
-        parts.append(f"#### {title}")
-        parts += [_entry(each, f"Adds {each.adds} parameters") for each in known if each.group == group]
+        own = [entry for entry in known if entry.group == group]
+        parts += [f"#### {title}", *(_entry(entry, f"Adds {entry.adds} parameters") for entry in own)]
     return "\n\n".join(parts)
 
 
 def criteria(entries: Iterable[Criterion]) -> str:
     """All criteria, in order."""
-    return "\n\n".join(_entry(each, _facts(each)) for each in entries)
+    return "\n\n".join(map(criterion, entries))
 
 
 def criterion(entry: Criterion) -> str:
-    """The chosen criterion: its sentence, formula, unit and cost."""
-    return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{_facts(entry)}.{_options(entry)}"
+    """One criterion: its sentence, formula, unit, cost and source."""
+    passes = "No pass over text" if entry.cost == "none" else f"Cost: {entry.cost}"
+    return _entry(entry, f"Scores every {entry.unit}. {passes}")
 
 
-def named(entry: Operator | Criterion, label: str = "") -> str:
-    """Title and registry name, as both are written wherever there is room: ``Ghost layer (ghost)``.
-
-    Args:
-        entry: An operator or a criterion.
-        label: What stands for the name: the name with its options.
-    """
+def full_name(entry: Operator | Criterion, label: str = "") -> str:
+    """Title and registry name, or a label with options in its place: ``Ghost layer (ghost)``."""
     return f"{entry.title} ({label or entry.name})"
 
 
 def _entry(entry: Operator | Criterion, facts: str) -> str:
-    return f"{_head(entry)}{entry.summary}\n\n{_formula(entry)}\n\n{facts}. {entry.source}.{_options(entry)}"
-
-
-def _head(entry: Operator | Criterion) -> str:
-    return f"**{entry.title}** `{entry.name}`  \n"
-
-
-def _formula(entry: Operator | Criterion) -> str:
-    return f"$${entry.formula}$$"
-
-
-def _facts(entry: Criterion) -> str:
-    passes = "No pass over text" if entry.cost == "none" else f"Cost: {entry.cost}"
-    return f"Scores every {entry.unit}. {passes}"
-
-
-def _options(entry: Operator | Criterion) -> str:
-    """The options that can be written after its name."""
-    if not entry.options:
-        return ""
-    named = [f"`{name}={'/'.join(each.choices) or '…'}`" for name, each in entry.options.items()]
-    return f"  \nOptions: {', '.join(named)}"
+    options = [f"`{name}={'/'.join(option.choices) or '…'}`" for name, option in entry.options.items()]
+    last = f"  \nOptions: {', '.join(options)}" if options else ""
+    return (
+        f"**{entry.title}** `{entry.name}`  \n{entry.summary}\n\n$${entry.formula}$$\n\n"
+        f"{facts}. {entry.source}.{last}"
+    )

@@ -128,7 +128,7 @@ class JobButtons:
 class Page:
     """The page while it is built: its parts put into it what they have, and take what they need.
 
-    To be made inside ``gr.Blocks``; events that need the whole page are wired at its end, by :meth:`bind`.
+    To be made inside ``gr.Blocks``.
 
     Attributes:
         demo: Its ``load`` fires when a visitor opens the page.
@@ -146,6 +146,7 @@ class Page:
             tabs: in one that was never opened it would not be read, and be lost.
         found: Kind of job -> component that gets the id of a job that found an atlas or scores.
         open_file: Takes a file of the visitor's: settings or a result.
+        wires: Wire what needs the whole page; called at its end, by :meth:`bind`.
     """
 
     def __init__(self, demo: gr.Blocks, service: Service) -> None:
@@ -171,7 +172,7 @@ class Page:
         self.open_file: gr.UploadButton | None = None
         self.buttons: list[JobButtons] = []
         self.files = Outbox()
-        self._starting: list[tuple[Any, Callable[..., str], Sequence[Component]]] = []
+        self.wires: list[Callable[[], None]] = []
 
     def settings(self, values: Sequence[Any]) -> dict[str, Any]:
         """The values of all controls by name, given as an event hands them over."""
@@ -195,21 +196,21 @@ class Page:
     def on_start(self, event: Any, queue: Callable[..., str], inputs: Sequence[Component]) -> None:
         """Let an event start a job: ``queue``, given who asks and the values of ``inputs``, returns the job's
         id, or nothing to leave the page as it is."""
-        self._starting.append((event, queue, inputs))
+
+        def start(request: gr.Request, *values: Any) -> Update:
+            job = queue(request.session_hash or "", *values)
+            return self.started(job) if job else {self.job: gr.skip()}
+
+        def wire() -> None:
+            started = on(event, start, list(inputs), self.starts)
+            started.success(None, None, None, js="ghostlab.foldSidebar")
+
+        self.wires.append(wire)
 
     def bind(self) -> None:
-        """Wire what was given to :meth:`on_start`, and the Stop buttons."""
-
-        def press(queue: Callable[..., str]) -> Callable[..., Update]:
-            def start(request: gr.Request, *values: Any) -> Update:
-                job = queue(request.session_hash or "", *values)
-                return self.started(job) if job else {self.job: gr.skip()}
-
-            return start
-
-        for event, queue, inputs in self._starting:
-            started = on(event, press(queue), list(inputs), self.starts)
-            started.success(None, None, None, js="ghostlab.foldSidebar")
+        """Wire what needs the whole page, and the Stop buttons."""
+        for wire in self.wires:
+            wire()
         for buttons in self.buttons:
             on(buttons.stop.click, self.service.jobs.cancel, self.job, queue=False)
 

@@ -7,7 +7,6 @@ that ended meanwhile, one after the other, so that Compare misses none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 from ghostlab.config import FIELDS, RunConfig
@@ -115,9 +114,9 @@ def _words(views: Sequence[View]) -> list[str]:
     configs = [_config(view) for view in views]
     known = [config for config in configs if config is not None]
     varied = [
-        f.name
-        for f in fields(RunConfig)
-        if f.name not in _IN_FRONT and len({getattr(config, f.name) for config in known}) > 1
+        name
+        for name in FIELDS
+        if name not in _IN_FRONT and len({getattr(config, name) for config in known}) > 1
     ]
     return [_described(view, config, varied) for view, config in zip(views, configs, strict=True)]
 

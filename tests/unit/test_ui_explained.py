@@ -84,7 +84,7 @@ def test_the_tour_has_six_steps_over_things_that_are_there(parts: list[dict[str,
 
 def test_operators_and_criteria_go_by_title_and_name_together() -> None:
     ghost = OPERATORS["ghost"]
-    assert explain.named(ghost) == "Ghost layer (ghost)"
+    assert explain.full_name(ghost) == "Ghost layer (ghost)"
     box = operators.tick(())["recover_map"]
     assert ("Ghost layer (ghost)", "ghost") in box.choices
     assert explain.criterion(CRITERIA["shortgpt"]).startswith("**ShortGPT (Block Influence)** `shortgpt`")

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import Any, cast
 
@@ -71,22 +71,19 @@ def compute(settings: Settings, request: Request[Any], callbacks: Sequence[str])
         thread.join()  # the GPU is given back only when nothing computes on it any more
 
 
+@dataclass(frozen=True)
 class LentGpu:
     """A :class:`Laboratory` whose work is done by :func:`compute`.
 
-    Args:
+    Attributes:
         borrowed: :func:`compute`, as the host decorated it.
-        settings: Handed over with each call.
         refusal: What the host raises, with a ``message``, where no GPU is free or the visitor's allowance is
             used up.
     """
 
-    def __init__(
-        self, borrowed: Callable[..., Iterator[News]], settings: Settings, refusal: type[Exception]
-    ) -> None:
-        self._borrowed = borrowed
-        self._settings = settings
-        self._refusal = refusal
+    borrowed: Callable[..., Iterator[News]]
+    settings: Settings
+    refusal: type[Exception]
 
     def call(self, request: Request[Answer], work: Work | None = None) -> Answer:
         """As :meth:`Laboratory.call`."""
@@ -94,7 +91,7 @@ class LentGpu:
         work = work or Work()
         cancel, sinks = work.cancel, work.callbacks
         until = 0.0
-        with self._listening(self._settings, _packed(request), tuple(sinks)) as news:
+        with self._listening(self.settings, _packed(request), tuple(sinks)) as news:
             for name, values in news:
                 if name == "done":
                     return cast(Answer, _unpacked(values[0]))
@@ -123,14 +120,14 @@ class LentGpu:
 
         def listen() -> None:
             try:
-                with closing(cast(Any, self._borrowed(*arguments))) as words:
+                with closing(cast(Any, self.borrowed(*arguments))) as words:
                     for word in words:
                         lent.set()
                         news.put(word)
                         if enough.is_set():
                             return
                 news.put(("broken", ("an end without a word",)))
-            except self._refusal as error:
+            except self.refusal as error:
                 reason = getattr(error, "message", str(error))
                 news.put(("refused", (BusyError(f"The host lends no GPU: {reason}", "Try again later."),)))
             except BaseException as error:

@@ -41,16 +41,11 @@ def _boxes(asked: Sequence[RecoverySpec]) -> dict[str, dict[str, Any]]:
     """Choices and ticks of each box: all operators of its kind, and those that are ticked with options."""
     boxes: dict[str, dict[str, Any]] = {name: {"choices": [], "value": []} for name in BOXES}
     for name, entry in OPERATORS.items():
-        boxes[f"recover_{entry.group}"]["choices"].append((explain.named(entry), name))
+        boxes[f"recover_{entry.group}"]["choices"].append((explain.full_name(entry), name))
     for spec in asked:
-        box = boxes[f"recover_{OPERATORS[spec.method].group}" if spec.method in OPERATORS else UNKNOWN]
-        box["value"].append(str(spec))
-        if all(value != str(spec) for _, value in box["choices"]):
-            box["choices"].append((_title(spec), str(spec)))
+        known, name = OPERATORS.get(spec.method), str(spec)
+        box = boxes[f"recover_{known.group}" if known else UNKNOWN]
+        box["value"].append(name)
+        if all(value != name for _, value in box["choices"]):
+            box["choices"].append((explain.full_name(known, spec.label) if known else name, name))
     return {name: {**box, "visible": bool(box["choices"])} for name, box in boxes.items()}
-
-
-def _title(spec: RecoverySpec) -> str:
-    """An operator with options, as it is offered: its title, its name and the options."""
-    entry = OPERATORS.get(spec.method)
-    return str(spec) if entry is None else explain.named(entry, spec.label)

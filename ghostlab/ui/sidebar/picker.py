@@ -64,11 +64,6 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
     """What the picker shows of a model: at once what its configuration says, then what is to be counted.
 
     Of a hub model that was never loaded, the configuration alone is fetched, in a few seconds or not at all.
-
-    Args:
-        model: Source of the model, as in :class:`RunConfig`.
-        revision: Of a hub model.
-        settings: Whether this host reads local folders and asks the hub; where configurations are kept.
     """
     asked = (model or "").strip()
     if known := outline.stored(asked):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import gradio as gr
-from gradio.components import Component
 
 from ghostlab.config import RunConfig
 from ghostlab.errors import GhostlabError
@@ -44,8 +43,6 @@ def known(service: Service, config: RunConfig, found: str, shown: str, mapped: s
     """The scores that a configuration's criterion gives, if this server has computed them for this page.
 
     Args:
-        service: Holds the jobs and the examples.
-        config: What the sidebar says now: scores of anything else are not these.
         found: Id of the page's latest scores; empty for none.
         shown: Id of the shown result; a run whose criterion chose has scores, too.
         mapped: Id of the shown atlas; empty for the example's.
@@ -71,16 +68,10 @@ def resumed(config: RunConfig | None, job: View | None) -> RunConfig | None:
 
 
 def bind(page: Page, picker: gr.HTML, button: gr.Button) -> None:
-    """Wire the button and redraw the scores whenever what they depend on changes.
-
-    Args:
-        page: What is asked and what else may hold the scores; its blocks to drop get what was found.
-        picker: Shows the scores.
-        button: Computes them.
-    """
+    """Let the button compute scores, and the picker show them anew whenever what they depend on changes."""
     service, drop, found = page.service, page.controls["drop"], page.found["scores"]
     settings = [page.controls[name] for name in SETTINGS]
-    depends: list[Component] = [found, page.shown, page.found["atlas"], *settings]
+    depends = [found, page.shown, page.found["atlas"], *settings]
 
     def find(found: str, shown: str, mapped: str, values: Sequence[Any]) -> SelectionInfo | None:
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,13 @@ _AMOUNTS = (
 )
 
 
-def build(page: Page) -> Callable[[], None]:
-    """Lay the sidebar out and put its controls into the page; returns what wires its scores at the end."""
+def build(page: Page) -> None:
+    """Lay the sidebar out and put its controls into the page."""
     with gr.Sidebar(width=348, elem_id="sidebar"):
         own, upload = controls.source(page.service.settings)
         page.controls |= own
         with gr.Group(elem_id="cut"):
-            wire_scores = _cut(page)
+            _cut(page)
         page.controls |= operators.build(RunConfig.recover)
         with gr.Accordion("What are these?", open=False, elem_id="operators-explained"):
             _markdown("operators-words", explain.operators(OPERATORS.values()))
@@ -53,10 +53,9 @@ def build(page: Page) -> Callable[[], None]:
         return source
 
     on(upload.upload, take, upload, page.controls["text"])
-    return wire_scores
 
 
-def _cut(page: Page) -> Callable[[], None]:
+def _cut(page: Page) -> None:
     """Blocks by hand, on the picker or in words, or by criterion: one of the two is hidden."""
     example = page.service.example_atlas
     first = replace(RunConfig(), drop=None, select=FIRST_CRITERION)
@@ -85,12 +84,7 @@ def _cut(page: Page) -> Callable[[], None]:
 
     on(chooser.change, choose, chooser, [blocks, drop, select, box, count], queue=False)
     on(select.change, describe, select, words)
-
-    def wire() -> None:
-        picker.bind(page, blocks)
-        scores.bind(page, blocks, start)
-
-    return wire
+    page.wires += [partial(picker.bind, page, blocks), partial(scores.bind, page, blocks, start)]
 
 
 def describe(criterion: str | None) -> str:

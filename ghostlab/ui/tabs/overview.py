@@ -81,7 +81,7 @@ def _card(title: str, metric: Metric, more: str, colour: str) -> html.Card:
 
 def _recovery_card(run: RecoveryRun, colour: str) -> html.Card:
     entry = OPERATORS.get(run.method)
-    title = run.label if entry is None else explain.named(entry, run.label)
+    title = run.label if entry is None else explain.full_name(entry, run.label)
     return _card(title, run.perplexity, f"; {fmt.percent(run.gap_closed)} of the gap closed", colour)
 
 
