@@ -116,15 +116,6 @@ class Tab:
         return Tab(self.figures + other.figures, self.words + other.words, self.live + other.live)
 
 
-@dataclass(frozen=True)
-class JobButtons:
-    """The buttons that start a job, the one that stops it, and the place that tells how it goes."""
-
-    starts: Sequence[gr.Button]
-    stop: gr.Button
-    progress: gr.HTML | None = None
-
-
 class Page:
     """The page while it is built: its parts put into it what they have, and take what they need.
 
@@ -140,7 +131,7 @@ class Page:
         drawn: Id of the job whose figures are drawn; that of ``shown`` or of an earlier one with the same.
         query: The query of the page's address while a job is followed.
         source: Which run is shown, for people.
-        status: How the followed job goes.
+        status: How the followed job goes, on top of the page; the first of ``progress_lines``.
         queue, jobs: The list of the page's jobs, for people and as the browser keeps it.
         runs: The runs of the Compare tab, as the browser keeps them. What the browser keeps lies outside the
             tabs: in one that was never opened it would not be read, and be lost.
@@ -170,7 +161,9 @@ class Page:
         self.run = gr.Button("Run", variant="primary", elem_id="run", min_width=120, scale=2, render=False)
         self.found: dict[str, Component] = {}
         self.open_file: gr.UploadButton | None = None
-        self.buttons: list[JobButtons] = []
+        self.start_buttons: list[gr.Button] = []
+        self.stop_buttons: list[gr.Button] = []
+        self.progress_lines = [self.status]
         self.files = Outbox()
         self.wires: list[Callable[[], None]] = []
 
@@ -191,7 +184,9 @@ class Page:
         """
         kinds = ["gl-near", "gl-near-phone"] if phone else ["gl-near"]
         progress = gr.HTML(elem_id=f"{name}-progress", elem_classes=kinds)
-        self.buttons.append(JobButtons(starts, stop, progress))
+        self.progress_lines.append(progress)
+        self.start_buttons += starts
+        self.stop_buttons.append(stop)
 
     def on_start(self, event: Any, queue: Callable[..., str], inputs: Sequence[Component]) -> None:
         """Let an event start a job: ``queue``, given who asks and the values of ``inputs``, returns the job's
@@ -202,7 +197,7 @@ class Page:
             return self.started(job) if job else {self.job: gr.skip()}
 
         def wire() -> None:
-            started = on(event, start, list(inputs), self.starts)
+            started = on(event, start, list(inputs), self.start_outputs)
             started.success(None, None, None, js="ghostlab.foldSidebar")
 
         self.wires.append(wire)
@@ -211,23 +206,18 @@ class Page:
         """Wire what needs the whole page, and the Stop buttons."""
         for wire in self.wires:
             wire()
-        for buttons in self.buttons:
-            on(buttons.stop.click, self.service.jobs.cancel, self.job, queue=False)
+        for stop in self.stop_buttons:
+            on(stop.click, self.service.jobs.cancel, self.job, queue=False)
 
     @property
-    def starts(self) -> list[Component]:
-        """What changes when a job is started: values of :meth:`started`."""
-        return [self.job, *self.tells, *self.pressed]
+    def start_outputs(self) -> list[Component]:
+        """What changes when a job is started."""
+        return [self.job, *self.progress_lines, *self.job_switches]
 
     @property
-    def tells(self) -> list[Component]:
-        """Where it is told how the followed job goes."""
-        return [self.status, *(b.progress for b in self.buttons if b.progress is not None)]
-
-    @property
-    def pressed(self) -> list[Component]:
+    def job_switches(self) -> list[Component]:
         """The buttons that start and stop jobs."""
-        return [self.run, *(b for buttons in self.buttons for b in (*buttons.starts, buttons.stop))]
+        return [self.run, *self.start_buttons, *self.stop_buttons]
 
     def started(self, job: str) -> Update:
         """What the page is sent once a job is queued: it follows that one."""
@@ -236,13 +226,13 @@ class Page:
 
     def progress(self, view: View | None) -> Update:
         """How a job goes: on top of the page, and beside the buttons of the tabs that start one."""
-        first, *others = self.tells
-        return {first: html.progress(view), **dict.fromkeys(others, html.progress(view, again=True))}
+        again: Update = dict.fromkeys(self.progress_lines, html.progress(view, again=True))
+        return {**again, self.status: html.progress(view)}
 
     def busy(self, busy: bool) -> Update:
         """Which buttons can be pressed while the page has a job under way, and while it has none."""
-        update: Update = {self.run: gr.Button("Queue" if busy else "Run")}
-        for buttons in self.buttons:
-            update |= {start: gr.Button(interactive=not busy) for start in buttons.starts}
-            update[buttons.stop] = gr.Button(interactive=busy)
-        return update
+        return {
+            self.run: gr.Button("Queue" if busy else "Run"),
+            **{start: gr.Button(interactive=not busy) for start in self.start_buttons},
+            **{stop: gr.Button(interactive=busy) for stop in self.stop_buttons},
+        }

@@ -37,7 +37,6 @@ class Queue:
     """What a page knows about its jobs while it follows one of them.
 
     Args:
-        jobs: Where they are.
         stored: What the browser kept.
         owner: The page; what it has queued since belongs to the list.
     """

@@ -28,6 +28,7 @@ from ghostlab.ui.events import Events
 from ghostlab.ui.page import Outputs, Tab, user_errors
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
+from ghostlab.ui.sidebar import operators
 from ghostlab.ui.sidebar.picker import BY_HAND
 from ghostlab.ui.tabs import overview
 from ghostlab.ui.tabs.downloads import without_operators
@@ -87,8 +88,8 @@ def test_a_run_is_shown_and_drawn_once_and_its_figures_never_travel_with_the_str
     plots = {*page.tab.figures.components, *page.tab.words.components}
     assert not any(plots & set(update) for update in updates)
     assert updates[-1][page.page.run].interactive
-    assert not updates[-1][page.page.buttons[0].stop].interactive
-    beside = page.page.tells[1:]
+    assert not updates[-1][by_id(page, "stop")].interactive
+    beside = page.page.progress_lines[1:]
     assert {place.elem_id for place in beside} >= {"score-progress", "atlas-progress", "generate-progress"}
     for place in beside:
         assert "Done in" in updates[-1][place]
@@ -123,6 +124,10 @@ def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Eve
     again = page.open(newcomer(f"run={job_id}"), [])
     assert again[page.page.job] == job_id
     assert page.page.source not in again, "no flash of the example before the run's own result"
+    bare = requests.run(page.service, "ann", RunConfig(recover=()))
+    followed(page, bare, "")
+    opened = page.open(newcomer(f"run={bare}"), [])
+    assert all(opened[page.page.controls[name]].value == [] for name in operators.BOXES)
     asked = page.open(newcomer("sequences=9"), [])
     assert asked[page.page.controls["sequences"]] == 9
 
@@ -283,7 +288,7 @@ def test_the_address_of_a_run_repeats_it_where_the_run_is_gone(page: Events) -> 
 
 
 def test_errors_of_ours_are_shown_and_others_only_by_an_id(page: Events) -> None:
-    with pytest.raises(gr.Error, match="number is empty"), user_errors():
+    with pytest.raises(gr.Error, match="'New tokens' is empty"), user_errors():
         requests.generate(page.service, "ann", "", "Hello", "auto", None, 0.0, 1.0)
     with pytest.raises(gr.Error, match="Internal error"), user_errors():
         raise KeyError("/secret/path")

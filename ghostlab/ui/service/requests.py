@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlencode
 
 from ghostlab import checks
@@ -29,6 +28,7 @@ from ghostlab.lab.requests import (
 )
 from ghostlab.model import outline
 from ghostlab.results.atlas import BlockScores, atlas_config, parse_lengths, scores_config
+from ghostlab.results.generation import Generation
 from ghostlab.results.probe import Alteration
 from ghostlab.results.run import RunResult
 from ghostlab.results.zeroshot import SUITES, parse_tasks
@@ -130,29 +130,24 @@ def generate(  # noqa: PLR0917 - the tab's controls, in order
 
     A result without operators (the example) is computed again first.
     """
-    if new_tokens is None or temperature is None or top_p is None:
-        raise ConfigError("A number is empty.", "Give new tokens, temperature and top p.")
-    if new_tokens < 1:
-        raise ConfigError(
-            f"'{FIELDS['new_tokens'].label}' is {new_tokens:g}.", "Generate at least 1 token.", "new_tokens"
-        )
     result = service.result(shown)
-    changes = {"new_tokens": int(new_tokens), "temperature": temperature, "top_p": top_p}
+    changes = {"new_tokens": new_tokens, "temperature": temperature, "top_p": top_p}
     config = RunConfig.from_dict(
         {**result.config.to_dict(), "prompt": prompt, "prompt_format": prompt_format, **changes}
     )
+    if config.new_tokens < 1:
+        raise ConfigError(f"'{FIELDS['new_tokens'].label}' is 0.", "Generate at least 1 token.", "new_tokens")
     if not result.operators:
         return run(service, owner, config)
     checks.check(config, service.settings)
     silent = replace(result, config=config, generations=[])
 
     def work(job: Job[Finding]) -> Finding:
-        job.keep(silent)
-
-        def keep(generations: Sequence[Any]) -> None:
+        def keep(generations: Sequence[Generation]) -> None:
             job.keep(replace(silent, generations=list(generations)))
 
-        listeners = replace(_listeners(job), on_text=job.text, on_generations=keep)
+        keep([])
+        listeners = replace(_listeners(job), on_generations=keep)
         return replace(silent, generations=service.lab.call(GenerateRequest(silent), listeners))
 
     return service.jobs.submit("generate", f"{shown}:{config.key}", work, owner, config.to_query())

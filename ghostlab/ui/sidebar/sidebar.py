@@ -14,7 +14,7 @@ from ghostlab.pruning.registry import CRITERIA
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.atlas import scores_from_atlas
 from ghostlab.ui import explain
-from ghostlab.ui.page import JobButtons, Page, on
+from ghostlab.ui.page import Page, on
 from ghostlab.ui.sidebar import controls, operators, picker, scores
 from ghostlab.ui.sidebar.controls import FIRST_CRITERION
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
@@ -44,7 +44,7 @@ def build(page: Page) -> None:
         with gr.Row(elem_classes="gl-buttons"):
             page.run.render()
             stop = gr.Button("Stop", variant="stop", interactive=False, elem_id="stop", min_width=80)
-    page.buttons.insert(0, JobButtons((), stop))
+    page.stop_buttons.append(stop)
 
     def take(path: str, request: gr.Request) -> str:
         """A text file that is good becomes the text."""
