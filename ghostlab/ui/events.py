@@ -45,7 +45,7 @@ class Events:
         words, figures = self.tab.words.components, self.tab.figures.components
         result = [page.shown, page.drawn, page.source, *self.tab.live.components]
         lists = [page.jobs, page.queue]
-        found = list(page.found.values())
+        places = list(page.found.values())
         run = on(page.run.click, self.run, [page.job, *inputs], page.start_outputs, validator=self.validate)
         run.success(None, None, None, js="ghostlab.foldSidebar")
         opened = [page.job, *page.progress_lines, *result]
@@ -53,15 +53,15 @@ class Events:
         if page.open_file is not None:
             file = on(page.open_file.upload, self.accept, [page.open_file, page.job], [*opened, *inputs])
             file.success(None, None, None, js="ghostlab.foldSidebar")
-        named = on(page.job.change, self.query, page.job, page.query)
-        named.success(None, page.query, None, js="ghostlab.showAddress")
-        follows = [*opened, *lists, *found, *page.job_switches]
+        address_event = on(page.job.change, self.query, page.job, page.query)
+        address_event.success(None, page.query, None, js="ghostlab.showAddress")
+        follows = [*opened, *lists, *places, *page.job_switches]
         on(page.job.change, self.watch, [page.job, page.shown, page.jobs], follows, trigger_mode="multiple")
         # Not from `watch`: what a stream sends to a tab that was never opened is lost with its next message.
         on(page.shown.change, self.words, page.shown, words, **DRAWING)
         on(page.drawn.change, self.figures, page.drawn, figures, **DRAWING)
         page.demo.load(None, None, None, js="ghostlab.foldSidebar")
-        first = [page.job, *inputs, page.status, *result, *lists, *words, *figures, *found]
+        first = [page.job, *inputs, page.status, *result, *lists, *words, *figures, *places]
         on(page.demo.load, self.open, page.jobs, first)
 
     # -- buttons -----------------------------------------------------------------------------------------

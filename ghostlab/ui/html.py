@@ -32,7 +32,7 @@ class Column:
     """What one variant makes of a prompt.
 
     Attributes:
-        made: The finished continuation.
+        generation: The finished continuation.
         text: What is written so far where it is not finished; ``None`` before it has begun.
         note: Stands beside the name.
     """
@@ -40,7 +40,7 @@ class Column:
     name: str
     colour: str
     prompt: str
-    made: Generation | None
+    generation: Generation | None
     text: str | None = None
     note: str = ""
 
@@ -83,8 +83,8 @@ def _progress_text(view: JobView[object]) -> tuple[str, list[str]]:
     if view.state == "failed":
         return f"Failed: {view.error}", []
     if view.state == "stopped":
-        kept = "Finished parts are kept." if view.result else "The result below is the earlier one."
-        return (f"Stopped after {took}" if view.elapsed else "Stopped before it began"), [kept]
+        rest = "Finished parts are kept." if view.result else "The result below is the earlier one."
+        return (f"Stopped after {took}" if view.elapsed else "Stopped before it began"), [rest]
     what = "Stopping after this step" if view.stopping else (view.message or "Starting")
     left = "estimating time left"
     if view.remaining is not None:
@@ -104,25 +104,25 @@ def columns(items: Sequence[Column], *, live: bool = False, busy: bool = False) 
         live: Whether a screen reader announces changes.
         busy: Whether text is still coming.
     """
-    chat = any(item.made.prompt_format == "chat" for item in items if item.made)
-    drawn = [
+    chat = any(item.generation.prompt_format == "chat" for item in items if item.generation)
+    entries = [
         {
             **vars(item),
-            "chat": item.made.prompt_format == "chat" if item.made else chat,
-            "facts": _facts(item.made),
-            "body": tokens.marked(item.made) if item.made else item.text,
+            "chat": item.generation.prompt_format == "chat" if item.generation else chat,
+            "facts": _facts(item.generation),
+            "body": tokens.marked(item.generation) if item.generation else item.text,
         }
         for item in items
     ]
-    legend = tokens.legend() if any(item.made.written for item in items if item.made) else ""
+    legend = tokens.legend() if any(item.generation.written for item in items if item.generation) else ""
     nothing = "reading the prompt" if busy else "nothing generated yet"
-    return piece("columns", drawn, legend, nothing, live, busy)
+    return piece("columns", entries, legend, nothing, live, busy)
 
 
-def _facts(made: Generation | None) -> list[str]:
+def _facts(generation: Generation | None) -> list[str]:
     """How a finished continuation went: how fast, and where it left the original's path."""
-    facts = (tokens.departure(made), tokens.timing(made), tokens.reuse(made)) if made else ()
-    return [fact for fact in facts if fact]
+    facts = (tokens.departure, tokens.timing, tokens.reuse)
+    return [words for fact in facts if generation and (words := fact(generation))]
 
 
 def duration(seconds: float) -> str:

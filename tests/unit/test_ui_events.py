@@ -28,7 +28,7 @@ from ghostlab.ui.events import Events
 from ghostlab.ui.page import Outputs, Tab, user_errors
 from ghostlab.ui.service import requests
 from ghostlab.ui.service.service import Service
-from ghostlab.ui.sidebar import operators
+from ghostlab.ui.sidebar import controls
 from ghostlab.ui.sidebar.picker import BY_HAND
 from ghostlab.ui.tabs import overview
 from ghostlab.ui.tabs.downloads import without_operators
@@ -127,7 +127,7 @@ def test_a_page_that_opens_shows_the_example_or_the_run_of_its_address(page: Eve
     bare = requests.run(page.service, "ann", RunConfig(recover=()))
     followed(page, bare, "")
     opened = page.open(newcomer(f"run={bare}"), [])
-    assert all(opened[page.page.controls[name]].value == [] for name in operators.BOXES)
+    assert all(opened[page.page.controls[name]].value == [] for name in controls.BOXES)
     asked = page.open(newcomer("sequences=9"), [])
     assert asked[page.page.controls["sequences"]] == 9
 

@@ -17,7 +17,7 @@ from ghostlab.recovery.registry import OPERATORS
 from ghostlab.settings import Settings
 from ghostlab.ui import explain, theme
 from ghostlab.ui.app import build_app
-from ghostlab.ui.sidebar import operators
+from ghostlab.ui.sidebar import controls
 from ghostlab.ui.tabs import TABS
 from tests.helpers.fakelab import FakeLab
 
@@ -85,6 +85,6 @@ def test_the_tour_has_six_steps_over_things_that_are_there(parts: list[dict[str,
 def test_operators_and_criteria_go_by_title_and_name_together() -> None:
     ghost = OPERATORS["ghost"]
     assert explain.full_name(ghost) == "Ghost layer (ghost)"
-    box = operators.tick(())["recover_map"]
+    box = controls.tick(())["recover_map"]
     assert ("Ghost layer (ghost)", "ghost") in box.choices
     assert explain.criterion(CRITERIA["shortgpt"]).startswith("**ShortGPT (Block Influence)** `shortgpt`")

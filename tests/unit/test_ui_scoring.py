@@ -31,7 +31,7 @@ def service(tmp_path: Path) -> Service:
 
 
 def at(service: Service, config: RunConfig, found: str = "", shown: str = "") -> SelectionInfo | None:
-    return scoring.known(service, config, found, shown, "")
+    return scoring.scores_of(service, config, found, shown, "")
 
 
 def test_a_job_scores_the_blocks_and_its_scores_are_those_of_its_settings_alone(service: Service) -> None:

@@ -16,13 +16,13 @@ from ghostlab.errors import ConfigError, CutError, GhostlabError
 from ghostlab.model.catalog import available
 from ghostlab.pruning.registry import CRITERIA
 from ghostlab.pruning.registry import resolve as resolve_criterion
-from ghostlab.recovery.registry import resolve
+from ghostlab.recovery.registry import OPERATORS, resolve
 from ghostlab.settings import Settings
-from ghostlab.spec import RecoverySpec
+from ghostlab.spec import GROUPS, RecoverySpec
 from ghostlab.text.corpora import CORPORA, PASTE
 from ghostlab.text.uploads import suffixes
+from ghostlab.ui import explain
 from ghostlab.ui.service import requests
-from ghostlab.ui.sidebar import operators
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
 FIRST_CRITERION = "streamline"
@@ -33,29 +33,34 @@ MORE = (("rank", "ridge"), ("seed", "batch"), ("bos", "dtype"), ("order",), ("he
 _CUT = ("drop", "select", "count")
 _IN_SIGHT = ("drop", *AMOUNTS[0])
 """Controls that no accordion hides: only there is a message beside the control sure to be seen."""
+UNKNOWN = "recover"
+BOXES = (UNKNOWN, *(f"recover_{group}" for group in GROUPS))
+"""Names of the boxes; the first holds names from a link that no operator has."""
+_TITLES = {UNKNOWN: "Unknown operators", **{f"recover_{group}": title for group, title in GROUPS.items()}}
 
 
 def control(name: str, **changes: Any) -> Component:
     """The control of a field; ``changes`` are arguments of the component that the field does not know."""
     field = FIELDS[name]
-    given: dict[str, Any] = {"label": field.label, "info": field.help, "elem_id": name, **changes}
-    if field.choices or "choices" in given:
-        return gr.Dropdown(given.pop("choices", list(field.choices)), value=field.default, **given)
+    options: dict[str, Any] = {"label": field.label, "info": field.help, "elem_id": name, **changes}
+    value = options.pop("value", field.default)
+    if field.choices or "choices" in options:
+        return gr.Dropdown(options.pop("choices", list(field.choices)), value=value, **options)
     if field.kind is str:
-        return gr.Textbox(field.default or "", **{"max_lines": 1, **given})
-    return gr.Number(field.default, **({"precision": 0} if field.kind is int else {"step": 0.05}), **given)
+        return gr.Textbox(value or "", **{"max_lines": 1, **options})
+    return gr.Number(value, **({"precision": 0} if field.kind is int else {"step": 0.05}), **options)
 
 
 def rows(names: Sequence[Sequence[str]]) -> dict[str, Component]:
     """Controls of fields, row by row; where three share a row there is no room for help."""
-    made: dict[str, Component] = {}
+    controls: dict[str, Component] = {}
     for row in names:
         changes: dict[str, Any] = {"min_width": 88} if len(row) > 1 else {}
         if len(row) > 2:
             changes["info"] = None
         with gr.Row():
-            made |= {name: control(name, **changes) for name in row}
-    return made
+            controls |= {name: control(name, **changes) for name in row}
+    return controls
 
 
 def source(settings: Settings) -> tuple[dict[str, Component], gr.UploadButton]:
@@ -90,13 +95,45 @@ def cut() -> dict[str, Component]:
     """The blocks by name, or a criterion and a count: the latter two are hidden at first."""
     return {
         "drop": control("drop", info="The same in words, stop not included: 20:25 or 10:12, 27."),
-        "select": gr.Dropdown(
-            list(CRITERIA), value=FIRST_CRITERION, label=FIELDS["select"].label, visible=False,
-            elem_id="select", allow_custom_value=True,
+        "select": control(
+            "select", choices=list(CRITERIA), value=FIRST_CRITERION, visible=False, allow_custom_value=True,
             info="From the list; options after it: shortgpt,convention=flat.",
         ),
         "count": control("count", visible=False, info=None),
     }  # fmt: skip
+
+
+def operators(recoveries: Sequence[RecoverySpec]) -> dict[str, Component]:
+    """A box to tick operators in for each kind, and a field for more with options; by name."""
+    with gr.Group(elem_id="operators"):
+        boxes: dict[str, Component] = {
+            name: gr.CheckboxGroup(label=_TITLES[name], elem_id=name.replace("_", "-"), **box)
+            for name, box in _boxes(recoveries).items()
+        }
+        boxes["typed"] = gr.Textbox(
+            "", label="More operators, with options", max_lines=3, elem_id="typed",
+            placeholder="ghost,rank=64  affine,ridge=1e-3",
+        )  # fmt: skip
+    return boxes
+
+
+def tick(recoveries: Sequence[RecoverySpec]) -> dict[str, Any]:
+    """Updates that tick these and nothing else."""
+    return {**{name: gr.CheckboxGroup(**box) for name, box in _boxes(recoveries).items()}, "typed": ""}
+
+
+def _boxes(recoveries: Sequence[RecoverySpec]) -> dict[str, dict[str, Any]]:
+    """Choices and ticks of each box: all operators of its kind, and those that are ticked with options."""
+    boxes: dict[str, dict[str, Any]] = {name: {"choices": [], "value": []} for name in BOXES}
+    for name, entry in OPERATORS.items():
+        boxes[f"recover_{entry.group}"]["choices"].append((explain.full_name(entry), name))
+    for spec in recoveries:
+        known, name = OPERATORS.get(spec.method), str(spec)
+        box = boxes[f"recover_{known.group}" if known else UNKNOWN]
+        box["value"].append(name)
+        if all(value != name for _, value in box["choices"]):
+            box["choices"].append((explain.full_name(known, spec.label) if known else name, name))
+    return {name: {**box, "visible": bool(box["choices"])} for name, box in boxes.items()}
 
 
 def read(values: Mapping[str, Any]) -> RunConfig:
@@ -106,7 +143,7 @@ def read(values: Mapping[str, Any]) -> RunConfig:
         GhostlabError: For the first value that cannot work, in one sentence.
     """
     cut = ("drop",) if values["chooser"] == BY_HAND else ("select", "count")
-    ticked = [spec for name in operators.BOXES for spec in values[name] or ()]
+    ticked = [spec for name in BOXES for spec in values[name] or ()]
     recover = [*map(RecoverySpec.parse, ticked), *RecoverySpec.parse_all(values["typed"] or "")]
     names = [name for name in FIELDS if name != "recover" and (name in cut or name not in _CUT)]
     return read_some(values, names, recover=tuple(dict.fromkeys(recover)))
@@ -155,4 +192,4 @@ def fill(config: RunConfig) -> dict[str, Any]:
     values["text"] = RunConfig.text if pasted else config.text
     values["chooser"] = BY_CRITERION if config.select else BY_HAND
     values["select"] = config.select or FIRST_CRITERION
-    return values | operators.tick(config.recover)
+    return values | tick(config.recover)

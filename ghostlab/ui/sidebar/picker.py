@@ -65,24 +65,24 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
 
     Of a hub model that was never loaded, the configuration alone is fetched, in a few seconds or not at all.
     """
-    asked = (model or "").strip()
-    if known := outline.stored(asked):
+    source = (model or "").strip()
+    if known := outline.stored(source):
         yield _drawn(known)
         return
     try:
         at = (revision or "").strip() or None
-        folder = outline.config_folder(asked, at, settings)
-        if folder is None and outline.on_the_hub(asked, settings):
-            yield _drawn(None, f"Looking {asked} up on the hub\N{HORIZONTAL ELLIPSIS}")
+        folder = outline.config_folder(source, at, settings)
+        if folder is None and outline.on_the_hub(source, settings):
+            yield _drawn(None, f"Looking {source} up on the hub\N{HORIZONTAL ELLIPSIS}")
             load()
             from ghostlab.model.hub import fetch_config
 
-            folder = fetch_config(asked, at, outline.fetched(settings))
+            folder = fetch_config(source, at, outline.fetched(settings))
         if folder is None:
-            yield _drawn(None, _NOT_SEEN.format(asked))
+            yield _drawn(None, _NOT_SEEN.format(source))
             return
-        path = Path(asked).expanduser()
-        name = path.resolve().name if folder == path else asked
+        path = Path(source).expanduser()
+        name = path.resolve().name if folder == path else source
         plain = outline.read_plain(folder, name)
         yield _drawn(plain)
         load()
@@ -93,13 +93,13 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
         yield _drawn(None, str(error))
 
 
-def _drawn(shown: Outline | None, note: str = "") -> gr.HTML:
-    return gr.HTML(**_props(shown, note))
+def _drawn(model: Outline | None, note: str = "") -> gr.HTML:
+    return gr.HTML(**_props(model, note))
 
 
-def _props(shown: Outline | None, note: str = "") -> dict[str, Any]:
+def _props(model: Outline | None, note: str = "") -> dict[str, Any]:
     """The part of what ``picker.js`` draws from that says which model."""
-    return {"outline": shown.to_dict() if shown else None, "note": note}
+    return {"outline": model.to_dict() if model else None, "note": note}
 
 
 def choose(blocks: str) -> list[str]:
@@ -132,10 +132,10 @@ def scores(info: SelectionInfo | None) -> dict[str, Any] | None:
     return {"heights": heights, "words": words, "chosen": info.chosen, "legend": legend}
 
 
-def _scale(known: list[float]) -> Callable[[float], float]:
+def _scale(scores: list[float]) -> Callable[[float], float]:
     """From a score to the length of its bar, logarithmic where the scores' axis would be."""
-    curve: Callable[[float], float] = math.log if style.axis_type(known) == "log" else float
-    low, high = (curve(min(known)), curve(max(known))) if known else (0.0, 0.0)
+    curve: Callable[[float], float] = math.log if style.axis_type(scores) == "log" else float
+    low, high = (curve(min(scores)), curve(max(scores))) if scores else (0.0, 0.0)
     return lambda score: _SHORTEST + (1 - _SHORTEST) * (curve(score) - low) / ((high - low) or 1.0)
 
 

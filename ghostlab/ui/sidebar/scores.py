@@ -39,21 +39,23 @@ def read(values: Sequence[Any]) -> RunConfig:
     return scores_config(controls.read_some(dict(zip(SETTINGS, values, strict=True)), SCORE_SETTINGS))
 
 
-def known(service: Service, config: RunConfig, found: str, shown: str, mapped: str) -> SelectionInfo | None:
+def scores_of(
+    service: Service, config: RunConfig, scores_id: str, run_id: str, atlas_id: str
+) -> SelectionInfo | None:
     """The scores that a configuration's criterion gives, if this server has computed them for this page.
 
     Args:
-        found: Id of the page's latest scores; empty for none.
-        shown: Id of the shown result; a run whose criterion chose has scores, too.
-        mapped: Id of the shown atlas; empty for the example's.
+        scores_id: Of the page's latest scores; empty for none.
+        run_id: Of the result that is shown; a run whose criterion chose has scores, too.
+        atlas_id: Of the atlas that is shown; empty for the example's.
     """
-    scoring = service.find(found, BlockScores)
+    scoring = service.find(scores_id, BlockScores)
     if scoring is not None and same_scores(scoring.config, config):
         return scoring.selection
-    result = service.find(shown, RunResult)
+    result = service.find(run_id, RunResult)
     if result is not None and result.selection is not None and same_scores(result.config, config):
         return result.selection
-    atlas = service.find(mapped, Atlas)
+    atlas = service.find(atlas_id, Atlas)
     return scores_from_atlas(atlas, config) if atlas is not None else None
 
 
@@ -61,34 +63,33 @@ def resumed(config: RunConfig | None, job: View | None) -> RunConfig | None:
     """A configuration with the settings of a scoring job, if there is one."""
     if job is None:
         return config
-    asked = RunConfig.from_query(job.about)
-    return replace(
-        config or RunConfig(), drop=None, **{name: getattr(asked, name) for name in SCORE_SETTINGS}
-    )
+    scored = RunConfig.from_query(job.about)
+    settings = {name: getattr(scored, name) for name in SCORE_SETTINGS}
+    return replace(config or RunConfig(), drop=None, **settings)
 
 
 def bind(page: Page, picker: gr.HTML, button: gr.Button) -> None:
     """Let the button compute scores, and the picker show them anew whenever what they depend on changes."""
-    service, drop, found = page.service, page.controls["drop"], page.found["scores"]
+    service, job = page.service, page.found["scores"]
     settings = [page.controls[name] for name in SETTINGS]
-    depends = [found, page.shown, page.found["atlas"], *settings]
+    inputs = [job, page.shown, page.found["atlas"], *settings]
 
-    def find(found: str, shown: str, mapped: str, values: Sequence[Any]) -> SelectionInfo | None:
+    def find(scores_id: str, run_id: str, atlas_id: str, *values: Any) -> SelectionInfo | None:
         try:
-            return known(service, read(values), found, shown, mapped)
+            return scores_of(service, read(values), scores_id, run_id, atlas_id)
         except GhostlabError:  # told when Score or Run is pressed; a number is just being typed
             return None
 
-    def draw(found: str, shown: str, mapped: str, *values: Any) -> gr.HTML:
-        return gr.HTML(scores=bars(find(found, shown, mapped, values)))
+    def draw(*values: Any) -> gr.HTML:
+        return gr.HTML(scores=bars(find(*values)))
 
-    def take(found: str, shown: str, mapped: str, *values: Any) -> Any:
-        info = find(found, shown, mapped, values)
-        return info.chosen if found and info else gr.skip()
+    def take(scores_id: str, *more: Any) -> Any:
+        info = find(scores_id, *more)
+        return info.chosen if scores_id and info else gr.skip()
 
     def queue(owner: str, *values: Any) -> str:
         return requests.scores(service, owner, read(values))
 
-    on([component.change for component in depends], draw, depends, picker, trigger_mode="always_last")
-    on(found.change, take, depends, drop)
+    on([component.change for component in inputs], draw, inputs, picker, trigger_mode="always_last")
+    on(job.change, take, inputs, page.controls["drop"])
     page.on_start(button.click, queue, settings)

@@ -15,7 +15,7 @@ from ghostlab.recovery.registry import OPERATORS
 from ghostlab.results.atlas import scores_from_atlas
 from ghostlab.ui import explain
 from ghostlab.ui.page import Page, on
-from ghostlab.ui.sidebar import controls, operators, picker, scores
+from ghostlab.ui.sidebar import controls, picker, scores
 from ghostlab.ui.sidebar.controls import FIRST_CRITERION
 from ghostlab.ui.sidebar.picker import BY_CRITERION, BY_HAND
 
@@ -32,7 +32,7 @@ def build(page: Page) -> None:
         page.controls |= own
         with gr.Group(elem_id="cut"):
             _cut(page)
-        page.controls |= operators.build(RunConfig.recover)
+        page.controls |= controls.operators(RunConfig.recover)
         with gr.Accordion("What are these?", open=False, elem_id="operators-explained"):
             _markdown("operators-words", explain.operators(OPERATORS.values()))
         gr.Markdown(_AMOUNTS, elem_classes="gl-hint")
