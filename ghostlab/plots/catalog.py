@@ -116,7 +116,7 @@ def _panel(figure: Figure, given: Rows) -> Panel:
     extra: dict[str, dict[str, Any]] = {
         "directions": {"directions": row.operator.directions if row.operator else ()},
         "retained": {"answers": row.result.zero_shot},
-        "strengths": {"probes": [probe for probe in row.result.probes if probe.label == row.variant]},
+        "strengths": {"probes": row.probes},
     }
     title = figure.heading.format(row.name) if figure.heading else figure.title
     words, drawn = figure.sentence(given), figure.figures(given)

@@ -10,6 +10,7 @@ from typing import TypeVar
 from ghostlab.plots.style import ORIGINAL, PRUNED, Role, roles
 from ghostlab.results.compare import best_first
 from ghostlab.results.operator import OperatorReport
+from ghostlab.results.probe import Probe
 from ghostlab.results.records import BoundaryReport, RecoveryRun, Scores
 from ghostlab.results.run import RunResult
 
@@ -41,6 +42,11 @@ class Row:
     def is_original(self) -> bool:
         """Whether it is the original of a run that others are held against."""
         return self.variant == "original" and not self.side
+
+    @property
+    def probes(self) -> list[Probe]:
+        """Its altered maps, in the order in which they were measured."""
+        return [probe for probe in self.result.probes if probe.label == self.variant]
 
     @property
     def state(self) -> BoundaryReport | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import geometric_mean, median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import plotly.graph_objects as go
@@ -25,6 +25,7 @@ _FEWEST_ROWS = 3
 """A map of one or two lengths is as high as one of three: its axis needs the room."""
 _MOST_LENGTHS = 4
 """So many best blocks a sentence names: the first, the last and some between."""
+Cell = TypeVar("Cell")
 _PARTED = 1.5
 """From this ratio of errors on, two operators are said to part."""
 
@@ -146,15 +147,27 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
     if not known:
         return style.empty(f"{name} was not measured.")
     cells = {(block.start, block.length): block for block in atlas.blocks}
-    rows = [[cells.get((start, length)) for start in range(atlas.layers)] for length in lengths]
-    missing = f"No such block: the model has {plural(atlas.layers, 'layer')}."
     log = style.axis_type(known) == "log"
+
+    def grid(show: Callable[[AtlasBlock], Cell], otherwise: Cell) -> list[list[Cell]]:
+        """What to show of each block, by length and start; ``otherwise`` where there is none."""
+        rows = [[cells.get((start, length)) for start in range(atlas.layers)] for length in lengths]
+        return [[otherwise if block is None else show(block) for block in row] for row in rows]
+
+    def place(block: AtlasBlock) -> float | None:
+        """Where a block lies on the colour scale: its value, or the exponent of that."""
+        value = measure.of(block)
+        if value is None or not math.isfinite(value):
+            return None
+        return math.log10(value) if log else value
+
     paint = go.Heatmap(
-        z=[[_place(measure, block, log) for block in row] for row in rows],
-        text=[
-            [missing if block is None else "<br>".join(words(atlas, block)) for block in row] for row in rows
-        ],
-        customdata=[["" if block is None else label(block) for block in row] for row in rows],
+        z=grid(place, None),
+        text=grid(
+            lambda block: "<br>".join(words(atlas, block)),
+            f"No such block: the model has {plural(atlas.layers, 'layer')}.",
+        ),
+        customdata=grid(label, ""),
         hovertemplate="%{text}<extra></extra>",
         colorscale=SCALE,
         reversescale=measure.low,
@@ -163,7 +176,7 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
         colorbar=_bar(measure, known, log),
     )
     ground = go.Heatmap(  # seen where a measure is missing
-        z=[[None if block is None else 0 for block in row] for row in rows],
+        z=grid(lambda _: 0, None),
         colorscale=[[0, style.GRID], [1, style.GRID]],
         showscale=False,
         hoverinfo="skip",
@@ -185,14 +198,6 @@ def block_map(atlas: Atlas, name: str = FIRST) -> go.Figure:
         margin={"t": 104, "b": 56},  # room for the bar: what it asks for itself would move the axis titles
     )
     return made.update_layout(shapes=_outlines(best(atlas, measure.of, measure.low), lengths))
-
-
-def _place(measure: Measure, block: AtlasBlock | None, log: bool) -> float | None:
-    """Where a block lies on the colour scale: its value, or the exponent of that."""
-    value = None if block is None else measure.of(block)
-    if value is None or not math.isfinite(value):
-        return None
-    return math.log10(value) if log else value
 
 
 _TICKS: dict[Callable[[float], str], dict[str, str]] = {

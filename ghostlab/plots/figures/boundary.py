@@ -58,8 +58,7 @@ def _dots(rows: Rows, measures: dict[str, str], title: str) -> go.Figure:
 
 def _measure(rows: Rows, label: str, name: str) -> list[go.Scatter]:
     """The dots of one measure, and a grey entry for them in the legend."""
-    values = [(row.role, getattr(report, name)) for row, report in states(rows)]
-    known = [(role, value) for role, value in values if is_finite(value)]
+    known = [(row.role, x) for row, report in states(rows) if is_finite(x := getattr(report, name))]
     if not known:
         return []
     symbol, size = _MARKERS[label]

@@ -52,13 +52,11 @@ def _bars(row: Row) -> go.Bar:
         name=row.name,
         marker={"color": row.role.colour},
         error_x=style.error_bar(map(_loss, kinds), color=style.INK, thickness=1.2, width=3),
-        customdata=[_details(kind) for kind in kinds],
+        customdata=[
+            [interval(k.shift), percent(k.top1_agreement), percent(k.top5_agreement), number(k.kl)]
+            for k in kinds
+        ],
     )
-
-
-def _details(kind: TokenClass) -> list[str]:
-    shares = [percent(kind.top1_agreement), percent(kind.top5_agreement)]
-    return [interval(kind.shift), *shares, number(kind.kl)]
 
 
 def _frequent(row: Row) -> list[TokenClass]:

@@ -121,10 +121,8 @@ def _above_original(row: Row) -> str:
     ratio = value / origin
     if ratio == 1:
         return f"{number(value)}, as the original"
-    if ratio >= 2:
-        return f"{number(value)}, {fold(ratio)} the original's {number(origin)}"
-    far = f"{percent(ratio - 1)} above" if ratio >= 1 else f"{percent(1 - ratio)} below"
-    return f"{number(value)}, {far} the original's {number(origin)}"
+    far = f"{percent(ratio - 1)} above" if ratio > 1 else f"{percent(1 - ratio)} below"
+    return f"{number(value)}, {fold(ratio) if ratio >= 2 else far} the original's {number(origin)}"
 
 
 # -- the gap ---------------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from ghostlab.results.compare import (
     same_windows,
 )
 from ghostlab.results.generation import Generation
-from ghostlab.results.records import Metric
 
 NAMES = (
     "perplexity",
@@ -104,21 +103,21 @@ def verdict(one: Side, other: Side) -> str:
         return _unpaired(one, other)
     if found.value == 0 and found.low == found.high == 0:
         return f"{one.name} and {other.name} score the same on every window."
-    turned = Metric(-found.value, -found.high, -found.low)
-    better, worse, size = (one, other, found) if found.value < 0 else (other, one, turned)
-    ours, theirs = (number(side.run.perplexity.value) for side in (better, worse))
+    if found.value > 0:
+        return verdict(other, one)
+    ours, theirs = (number(side.run.perplexity.value) for side in (one, other))
     text = (
-        f"{better.name} needs {number(abs(size.value))} nats per token fewer than {worse.name}: "
+        f"{one.name} needs {number(abs(found.value))} nats per token fewer than {other.name}: "
         f"its perplexity is {ours} against {theirs}"
     )
     windows = len(one.run.window_nll)
     if windows < FEWEST_WINDOWS:
         return f"{text}; {plural(windows, 'window')} are too few to say whether that is significant."
     interval = f"the 95 % interval over {windows} paired windows"
-    if size.low <= 0 <= size.high:
-        ends = f"{number(-size.low)} fewer to {number(size.high)} more"
+    if found.low <= 0 <= found.high:
+        ends = f"{number(-found.low)} fewer to {number(found.high)} more"
         return f"{text}; not significant: {interval} goes from {ends}."
-    ends = f"{number(-size.high)} to {number(-size.low)} nats"
+    ends = f"{number(-found.high)} to {number(-found.low)} nats"
     return f"{text}; significant on this text: {interval}, {ends}, excludes 0."
 
 

@@ -10,7 +10,7 @@ from ghostlab.plots import style
 from ghostlab.plots.figure import Figure
 from ghostlab.plots.figures.maps import scope, why_empty
 from ghostlab.plots.formats import count, interval, number, points
-from ghostlab.plots.rows import Rows, recoveries, where
+from ghostlab.plots.rows import Row, Rows, recoveries, where
 from ghostlab.plots.style import Role
 from ghostlab.results.probe import FACTORS, PARTS, Alteration, Factor, Part, Probe
 from ghostlab.results.records import Metric, RecoveryRun
@@ -35,15 +35,6 @@ _APART = 1.9
 Point = tuple[float, Metric, str]
 
 
-def _one(rows: Rows) -> tuple[RunResult, RecoveryRun]:
-    ((row, run),) = recoveries(rows)
-    return row.result, run
-
-
-def _of(result: RunResult, run: RecoveryRun) -> list[Probe]:
-    return [probe for probe in result.probes if probe.label == run.label]
-
-
 # -- parts and strengths ---------------------------------------------------------------------------------
 
 
@@ -52,51 +43,52 @@ def strengths(rows: Rows) -> go.Figure:
 
     Two points are known without a probe: strength 0 is plain dropping, and 1 of the whole map the recovery.
     """
-    result, run = _one(rows)
-    dropped = (0.0, result.baseline.pruned.perplexity, "plain dropping")
+    ((row, run),) = recoveries(rows)
+    dropped = (0.0, row.result.baseline.pruned.perplexity, "plain dropping")
     traces = []
     for part, role in PART_ROLES.items():
         known = [dropped, *([(1.0, run.perplexity, "as fitted")] if part == "whole" else [])]
         known += [
             (probe.alteration.alpha, probe.perplexity, probe.alteration.name)
-            for probe in _of(result, run)
+            for probe in row.probes
             if probe.alteration.part == part and probe.alteration.rank is None
         ]
         if len(known) > 1:
             known = sorted(dict.fromkeys(known), key=lambda point: point[0])
             traces.append(_line(role, known))
-    return _merit(result, traces, "perplexity", {"title": "strength (1 is as fitted)"})
+    return _merit(row.result, traces, "perplexity", {"title": "strength (1 is as fitted)"})
 
 
 def say_strengths(rows: Rows) -> str:
     """What the latest probe did, which alteration did best, and what S alone and A alone do."""
-    result, run = _one(rows)
-    found = _of(result, run)
+    ((row, run),) = recoveries(rows)
+    found = row.probes
     ends = (
         f"{run.label} as fitted has perplexity {number(run.perplexity.value)}, plain dropping "
-        f"{number(result.baseline.pruned.perplexity.value)}"
+        f"{number(row.result.baseline.pruned.perplexity.value)}"
     )
     if not found:
         return f"{ends}. Choose what to put into the model instead."
     best = min(found, key=lambda probe: probe.perplexity.value)
     if best is not found[-1]:
-        return f"{ends}; {_result(found[-1])}; the best so far: {_result(best)}.{_parts(result, run)}"
+        return f"{ends}; {_result(found[-1])}; the best so far: {_result(best)}.{_parts(row, run)}"
     of = f", the best of {len(found)} probes" if len(found) > 1 else ""
-    return f"{ends}; {_result(best)}{of}.{_parts(result, run)}"
+    return f"{ends}; {_result(best)}{of}.{_parts(row, run)}"
 
 
 def _result(probe: Probe) -> str:
     return f"{probe.alteration.name} has {number(probe.perplexity.value)}"
 
 
-def _parts(result: RunResult, run: RecoveryRun) -> str:
+def _parts(row: Row, run: RecoveryRun) -> str:
     """What S alone and A alone do to the model, once both were measured; else nothing."""
-    known = {probe.alteration: probe.perplexity.value for probe in _of(result, run)}
+    known = {probe.alteration: probe.perplexity.value for probe in row.probes}
     alone = [known.get(Alteration(part="symmetric")), known.get(Alteration(part="antisymmetric"))]
     values = [value for value in alone if value is not None]
     if len(values) < 2 or not run.operators:
         return ""
-    harm = ", both worse than plain dropping" if min(values) > result.baseline.pruned.perplexity.value else ""
+    pruned = row.result.baseline.pruned.perplexity.value
+    harm = ", both worse than plain dropping" if min(values) > pruned else ""
     split = run.operators[0].split
     cost = points(split.explained - split.explained_symmetric)
     return (
@@ -113,7 +105,8 @@ def ranks(rows: Rows, measure: Measure = "perplexity") -> go.Figure:
 
     The upper axis gives the parameters saved against the recovery as it was fitted.
     """
-    result, run = _one(rows)
+    ((row, run),) = recoveries(rows)
+    result = row.result
     full = (float(result.model.hidden_size), getattr(run, measure), "full rank")
     traces = []
     for factor, role in _FACTOR_ROLES.items():
@@ -147,7 +140,8 @@ def _apart(saved: dict[int, int]) -> dict[int, int]:
 
 def say_ranks(rows: Rows) -> str:
     """The lowest measured rank that is not significantly worse than the full one, for each factorisation."""
-    return " ".join(filter(None, (_suggestion(*_one(rows), factor) for factor in FACTORS)))
+    ((row, run),) = recoveries(rows)
+    return " ".join(filter(None, (_suggestion(row.result, run, factor) for factor in FACTORS)))
 
 
 def _suggestion(result: RunResult, run: RecoveryRun, factor: Factor) -> str:
