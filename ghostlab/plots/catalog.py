@@ -34,8 +34,8 @@ from ghostlab.results.zeroshot import ZeroShot
 _THEMES = (
     likelihood, windows, kinds, boundary, maps, spectrum, directions, probes, selection, tasks, atlas, pairs
 )  # fmt: skip
-FIGURES: dict[str, Figure] = {figure.name: figure for theme in _THEMES for figure in theme.FIGURES} | {
-    GENERATED.name: GENERATED
+FIGURES: dict[str, Figure] = {
+    figure.name: figure for figure in (*(each for theme in _THEMES for each in theme.FIGURES), GENERATED)
 }
 """A new figure is one object in ``FIGURES`` of its theme; it is shown where its name is listed."""
 
@@ -125,9 +125,9 @@ def _panel(figure: Figure, given: Rows) -> Panel:
 
 def comparison(one: Side, other: Side) -> list[Panel]:
     """Every figure of :data:`ghostlab.plots.figures.pairs.NAMES` on both sides, in order."""
+    both, with_ends = pairs.sides(one, other), pairs.with_ends(one, other)
     made = []
-    for figure in map(FIGURES.__getitem__, pairs.NAMES):
-        both = pairs.sides(one, other)
-        drawn = pairs.with_ends(one, other) if figure.name == "perplexity" else both
-        made.append(Panel(figure.name, figure.title, figure.comparison(both), figure.figures(drawn)))
+    for figure in (FIGURES[name] for name in pairs.NAMES):
+        given = with_ends if figure.name == "perplexity" else both
+        made.append(Panel(figure.name, figure.title, figure.comparison(both), figure.figures(given)))
     return made

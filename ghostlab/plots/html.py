@@ -17,6 +17,6 @@ TEMPLATES = Environment(
 """All templates of the package; their names are paths below it: ``ui/templates/page.html``."""
 
 
-def macro(template: str, name: str, *values: Any, **named: Any) -> Markup:
+def macro(template: str, name: str, *values: Any) -> Markup:
     """The HTML that a macro of a template makes of ``values``."""
-    return Markup(getattr(TEMPLATES.get_template(template).module, name)(*values, **named))
+    return Markup(getattr(TEMPLATES.get_template(template).module, name)(*values))

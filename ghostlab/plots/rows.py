@@ -81,7 +81,7 @@ def rows(result: RunResult, block: int | None = None) -> list[Row]:
     ]
 
 
-def where(has: Callable[[Row], bool]) -> Callable[[Rows], Rows]:
+def where(has: Callable[[Row], object]) -> Callable[[Rows], Rows]:
     """A function that keeps the rows for which ``has`` holds."""
     return lambda given: [row for row in given if has(row)]
 

@@ -58,8 +58,7 @@ def _columns(index: str, columns: Mapping[str, Sequence[float | None]]) -> pd.Da
     """Columns of unequal length side by side, numbered from 0."""
     import pandas as pd
 
-    rows = zip_longest(*columns.values())
-    frame: pd.DataFrame = pd.DataFrame(rows, columns=list(columns))
+    frame: pd.DataFrame = pd.DataFrame(zip_longest(*columns.values()), columns=list(columns))
     frame.insert(0, index, range(len(frame)))
     return frame
 

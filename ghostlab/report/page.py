@@ -195,6 +195,6 @@ def _atlas_setup(atlas: Atlas) -> dict[str, str]:
         "Model": f"{atlas.model}, {plural(atlas.layers, 'layer')}",
         "Text": f"{config.text}, {config.sequences} sequences of {config.length} tokens, seed {config.seed}",
         "Maps fitted on": f"{atlas.fitted:,} ordinary tokens",
-        "Errors taken on": f"{atlas.tried:,} others",
+        "Errors measured on": f"{atlas.tried:,} others",
         "Time": f"{number(atlas.seconds)} s",
     }

@@ -87,7 +87,7 @@ MEASURES = {
     ),
     "KL after ghost_sink": Measure(
         attrgetter("kl"), number, "KL after ghost_sink, nats per token",
-        "its KL measured (nats per token), being the one with the least error after ghost_sink",
+        "the only KL measured (nats per token), as the block with the least error after ghost_sink",
     ),
 }  # fmt: skip
 """What can be shown, by name; the first is shown first."""

@@ -258,7 +258,7 @@ FIGURES = (
         "Outlying channels: Dettmers et al. (arXiv 2208.07339)",
         draw=channel_error,
         say=say_channel_error,
-        select=where(lambda row: row.state is not None and bool(style.finite(row.state.channel_error))),
+        select=where(lambda row: row.state is not None and style.finite(row.state.channel_error)),
         nothing="Error per channel was not recorded.",
         compare=compare_channel_error,
     ),

@@ -128,7 +128,7 @@ FIGURES = (
         "Losses token by token: Olsson et al. (arXiv 2209.11895)",
         draw=by_kind,
         say=say_by_kind,
-        select=where(lambda row: bool(_kinds(row))),
+        select=where(_kinds),
         nothing="Kinds of tokens were not recorded in this run.",
         compare=compare_by_kind,
     ),

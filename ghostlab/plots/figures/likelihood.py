@@ -32,6 +32,17 @@ def perplexity(rows: Rows) -> go.Figure:
     top = max(style.finite(ends))
     if scale["type"] == "log":
         scale["dtick"], top = 1, math.log10(top)
+    bars = [
+        style.bars(  # paler than its error bar so that the whole interval shows
+            [metric.value],
+            [row.name],
+            f"{row.name}: perplexity {interval(metric)}",
+            name=row.name,
+            marker={"color": row.role.colour, "opacity": 0.5},
+            error_x=style.error_bar([metric], color=row.role.colour, thickness=2.5, width=6),
+        )
+        for row, metric in zip(rows, metrics, strict=True)
+    ]
     texts = go.Scatter(  # just right of the error bars
         x=ends,
         y=[row.name for row in rows],
@@ -42,20 +53,7 @@ def perplexity(rows: Rows) -> go.Figure:
         hoverinfo="skip",
     )
     x = {"title": "perplexity on held-out text", **scale, "range": [0, 1.25 * top]}
-    return style.by_row([*map(_bar, rows), texts], len(rows), x, showlegend=False, barmode="overlay")
-
-
-def _bar(row: Row) -> go.Bar:
-    """One variant's bar, paler than its error bar so that the whole interval shows."""
-    metric, colour = row.scores.perplexity, row.role.colour
-    return style.bars(
-        [metric.value],
-        [row.name],
-        f"{row.name}: perplexity {interval(metric)}",
-        name=row.name,
-        marker={"color": colour, "opacity": 0.5},
-        error_x=style.error_bar([metric], color=colour, thickness=2.5, width=6),
-    )
+    return style.by_row([*bars, texts], len(rows), x, showlegend=False, barmode="overlay")
 
 
 def say_perplexity(rows: Rows) -> str:

@@ -52,7 +52,7 @@ def why_empty(part: str) -> Callable[[Rows], str]:
 
 def has(test: Callable[[OperatorReport], object]) -> Callable[[Rows], Rows]:
     """A function that keeps the rows with a map for which ``test`` holds."""
-    return where(lambda row: row.operator is not None and bool(test(row.operator)))
+    return where(lambda row: row.operator is not None and test(row.operator))
 
 
 # -- S and A ---------------------------------------------------------------------------------------------

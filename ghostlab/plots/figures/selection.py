@@ -98,7 +98,7 @@ FIGURES = (
         "ShortGPT (arXiv 2403.03853); Gromov et al. (arXiv 2403.17887)",
         draw=scores,
         say=say_scores,
-        select=where(lambda row: bool(row.result.selection and style.finite(row.result.selection.scores))),
+        select=where(lambda row: row.result.selection and style.finite(row.result.selection.scores)),
         nothing="The blocks were named by hand, or the criterion gave no scores.",
     ),
 )

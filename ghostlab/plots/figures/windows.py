@@ -158,7 +158,7 @@ FIGURES = (
         "Box plots: Tukey 1977, *Exploratory Data Analysis*",
         draw=window_distribution,
         say=say_window_distribution,
-        select=where(lambda row: bool(row.scores.window_nll)),
+        select=where(lambda row: row.scores.window_nll),
         nothing="Likelihood by window was not recorded.",
     ),
 )
