@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import gradio as gr
@@ -40,12 +40,6 @@ def job_in(service: Service, query: Query, name: str) -> View | None:
             title=f"{NAMES[name].capitalize()} not found",
         )
     return view
-
-
-def to_follow(jobs: Iterable[View | None]) -> View | None:
-    """Which of the jobs of an address a page follows: the first that is not finished, else the first."""
-    known = [job for job in jobs if job is not None]
-    return next((job for job in known if not job.finished), known[0] if known else None)
 
 
 def settings_in(query: Query) -> Query:

@@ -35,7 +35,11 @@ def expose(service: Service) -> None:
     def status(run_id: str) -> dict[str, Any]:
         """How the run or atlas of this id is doing: state (waiting, running, done, failed or stopped),
         fraction done, message, position in the waiting list, seconds elapsed and remaining, error."""
-        return _status(service, run_id)
+        view = service.jobs.view(run_id)
+        if view is None:
+            raise ResultError("There is no such run on this server.", "Give the id that run returned.")
+        names = ("id", "kind", "state", "fraction", "message", "position", "elapsed", "remaining", "error")
+        return {name: getattr(view, name) for name in names}
 
     def result(run_id: str) -> dict[str, Any]:
         """What the run or atlas of this id has found so far: what `ghostlab run` writes as result.json, or
@@ -50,15 +54,7 @@ def expose(service: Service) -> None:
     def cancel(run_id: str) -> dict[str, Any]:
         """Stop the run or atlas of this id and return its status; harmless at any time."""
         service.jobs.cancel(run_id)
-        return _status(service, run_id)
+        return status(run_id)
 
     for endpoint in (run, atlas, status, result, cancel):
         gr.api(user_errors()(endpoint), api_name=endpoint.__name__, concurrency_limit=None)
-
-
-def _status(service: Service, run_id: str) -> dict[str, Any]:
-    view = service.jobs.view(run_id)
-    if view is None:
-        raise ResultError("There is no such run on this server.", "Give the id that run returned.")
-    names = ("id", "kind", "state", "fraction", "message", "position", "elapsed", "remaining", "error")
-    return {name: getattr(view, name) for name in names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -53,7 +53,7 @@ class Events:
         if page.open_file is not None:
             file = on(page.open_file.upload, self.accept, [page.open_file, page.job], [*opened, *inputs])
             file.success(None, None, None, js="ghostlab.foldSidebar")
-        address_event = on(page.job.change, self.query, page.job, page.query)
+        address_event = on(page.job.change, partial(address.query_of, self.service), page.job, page.query)
         address_event.success(None, page.query, None, js="ghostlab.showAddress")
         follows = [*opened, *lists, *places, *page.job_switches]
         on(page.job.change, self.watch, [page.job, page.shown, page.jobs], follows, trigger_mode="multiple")
@@ -114,24 +114,21 @@ class Events:
             update |= {self.page.job: job_id, **self.page.progress(None)}
         return update
 
-    def query(self, job_id: str) -> str:
-        """What the page's address says of the job that it follows."""
-        return address.query_of(self.service, job_id)
-
     # -- the page ----------------------------------------------------------------------------------------
 
     def open(self, request: gr.Request, jobs: Any) -> Update:
         """What a page shows first: what its address names, or the example at once.
 
-        It follows a job of its address that is under way, else the first of its own that it has not shown.
+        It follows a job of its address that is under way, else the first of its own that it has not shown,
+        else one of its address that has ended.
         """
         page, query = self.page, list(request.query_params.multi_items())
         views = {name: address.job_in(self.service, query, name) for name in address.NAMES}
         run = views["run"]
         own = Queue(self.service.jobs, jobs, request.session_hash or "")
-        job = address.to_follow(views.values())
-        if job is None or job.finished:
-            job = own.coming() or job
+        candidates = [view for view in views.values() if view is not None]
+        under_way = (view for view in candidates if not view.finished)
+        job = next(under_way, None) or own.coming() or next(iter(candidates), None)
         update: Update = {page.job: job.id if job else "", **self._listed(own, job)}
         about = run or views["atlas"]
         config = address.config_in(parse_qsl(about.about, keep_blank_values=True) if about else query)

@@ -47,8 +47,9 @@ _NOT_SEEN = "The layers of {} are shown once it has been loaded; name blocks in 
 
 def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:
     """The picker on the default model, with the scores of a criterion; to be called inside ``gr.Blocks``."""
-    return gr.HTML(
-        default.drop or "",
+    return _drawn(
+        outline.stored(default.model),
+        value=default.drop or "",
         html_template=html.piece("picker", _FACTS),
         js_on_load=theme.static("picker.js"),
         apply_default_css=False,
@@ -56,7 +57,6 @@ def build(default: RunConfig, info: SelectionInfo | None = None) -> gr.HTML:
         elem_id="picker",
         by_hand=True,
         scores=scores(info),
-        **_props(outline.stored(default.model)),
     )
 
 
@@ -93,13 +93,9 @@ def look(model: str | None, revision: str | None, settings: Settings) -> Iterato
         yield _drawn(None, str(error))
 
 
-def _drawn(model: Outline | None, note: str = "") -> gr.HTML:
-    return gr.HTML(**_props(model, note))
-
-
-def _props(model: Outline | None, note: str = "") -> dict[str, Any]:
-    """The part of what ``picker.js`` draws from that says which model."""
-    return {"outline": model.to_dict() if model else None, "note": note}
+def _drawn(model: Outline | None, note: str = "", **options: Any) -> gr.HTML:
+    """The picker with what ``picker.js`` draws a model from, or a note why it cannot."""
+    return gr.HTML(outline=model.to_dict() if model else None, note=note, **options)
 
 
 def choose(blocks: str) -> list[str]:
