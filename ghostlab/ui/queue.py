@@ -138,9 +138,7 @@ def _short(value: Any) -> str:
 
 def _config(view: View) -> RunConfig | None:
     """The configuration of a job; ``None`` where it is too long to be read at every step."""
-    if len(view.about) >= LONGEST:
-        return None
     try:
-        return RunConfig.from_query(view.about)
+        return RunConfig.from_query(view.about) if len(view.about) < LONGEST else None
     except GhostlabError:
         return None

@@ -34,20 +34,13 @@ def _font(name: str) -> gr.themes.LocalFont:
 
 def theme() -> gr.themes.Base:
     """The theme for ``launch``: no font or style is fetched from anywhere but this server."""
-    colours: dict[str, str] = {}  # a pair is for light and dark pages
-    for name, value in json.loads(static("theme.json")).items():
-        light, dark = value if isinstance(value, list) else (value, None)
-        colours |= {name: light} if dark is None else {name: light, f"{name}_dark": dark}
     return gr.themes.Base(
         primary_hue=gr.themes.colors.indigo,
         secondary_hue=gr.themes.colors.slate,
         neutral_hue=gr.themes.colors.slate,
-        radius_size=gr.themes.sizes.radius_md,
-        spacing_size=gr.themes.sizes.spacing_md,
-        text_size=gr.themes.sizes.text_md,
         font=[_font("IBM Plex Sans"), "system-ui", "sans-serif"],
         font_mono=[_font("IBM Plex Mono"), "ui-monospace", "monospace"],
-    ).set(**colours)
+    ).set(**json.loads(static("theme.json")))
 
 
 def head() -> str:

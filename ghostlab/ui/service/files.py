@@ -61,11 +61,9 @@ class Uploads:
 def read(data: bytes, most: int) -> RunConfig | RunResult:
     """The configuration or the result that a file holds; whether its figures can be drawn shows later.
 
-    Args:
-        most: Bytes that a file may have.
-
     Raises:
-        GhostlabError: If it is too large, not JSON, damaged, or something else; in one sentence.
+        GhostlabError: If it has more than ``most`` bytes, is not JSON, damaged, or something else; in one
+            sentence.
     """
     if len(data) > most:
         raise ConfigError(
