@@ -30,7 +30,6 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.store import Budget
 from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
-from ghostlab.evaluation.writer import Sampling
 from ghostlab.model.model import Model
 from ghostlab.recovery.registry import OPERATORS
 from ghostlab.text.windows import Windows
@@ -83,7 +82,8 @@ def tokens(model: Model) -> str:
     """Greedy continuation by a recovered variant."""
     calib, cut = Calibration(model, random_windows(20, 64, 1)), gl.parse_cut("2:4")
     variant = gl.apply(model, cut, gl.fit(calib, cut, "ghost_sink"))
-    found = generate({"original": model, "recovered": variant}, "The history of the lighthouse", Sampling(8))
+    config = gl.RunConfig(prompt="The history of the lighthouse", new_tokens=8)
+    found = generate({"original": model, "recovered": variant}, config)
     return found[-1].text
 
 
@@ -135,7 +135,7 @@ def measure(device: str, tokenizer: Any, small: bool) -> dict[str, Any]:
     step("score again, states kept", lambda: score(held_out, variants))
     step(
         "generate 2 x 64 tokens",
-        lambda: generate({"original": model, "recovered": variants[1]}, "The history of", Sampling(64)),
+        lambda: generate({"original": model, "recovered": variants[1]}, gl.RunConfig(new_tokens=64)),
     )
     step("atlas, lengths 2 and 4", lambda: survey(calib, (2, 4)))
     parameters = sum(p.numel() for p in model.decoder.blocks.parameters())

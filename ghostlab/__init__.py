@@ -10,28 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from ghostlab.calibration.calibrate import calibrate
-    from ghostlab.config import RunConfig
-    from ghostlab.cut import Block, Cut, parse_cut
-    from ghostlab.errors import GhostlabError
-    from ghostlab.evaluation.scoreboard import perplexity
-    from ghostlab.evaluation.zeroshot import evaluate
-    from ghostlab.export.folder import load_recovered, save, save_stock
-    from ghostlab.lab.lab import Lab, run
-    from ghostlab.model.load import load_model
-    from ghostlab.progress import CancelToken, Progress
-    from ghostlab.pruning.registry import select
-    from ghostlab.recovery.fitting import apply, fit
-    from ghostlab.results.atlas import Atlas
-    from ghostlab.results.compare import compare
-    from ghostlab.results.probe import Alteration
-    from ghostlab.results.run import RunResult
-    from ghostlab.results.zeroshot import ZeroShot
-    from ghostlab.settings import Settings
-    from ghostlab.spec import RecoverySpec
-    from ghostlab.text.corpora import load_text
-
 _HOMES = {
     "Alteration": "results.probe",
     "Atlas": "results.atlas",
@@ -62,36 +40,37 @@ _HOMES = {
     "select": "pruning.registry",
 }
 
-__all__ = [
-    "Alteration",
-    "Atlas",
-    "Block",
-    "CancelToken",
-    "Cut",
-    "GhostlabError",
-    "Lab",
-    "Progress",
-    "RecoverySpec",
-    "RunConfig",
-    "RunResult",
-    "Settings",
-    "ZeroShot",
-    "__version__",
-    "apply",
-    "calibrate",
-    "compare",
-    "evaluate",
-    "fit",
-    "load_model",
-    "load_recovered",
-    "load_text",
-    "parse_cut",
-    "perplexity",
-    "run",
-    "save",
-    "save_stock",
-    "select",
-]
+if TYPE_CHECKING:
+    from ghostlab.calibration.calibrate import calibrate as calibrate
+    from ghostlab.config import RunConfig as RunConfig
+    from ghostlab.cut import Block as Block
+    from ghostlab.cut import Cut as Cut
+    from ghostlab.cut import parse_cut as parse_cut
+    from ghostlab.errors import GhostlabError as GhostlabError
+    from ghostlab.evaluation.scoreboard import perplexity as perplexity
+    from ghostlab.evaluation.zeroshot import evaluate as evaluate
+    from ghostlab.export.folder import load_recovered as load_recovered
+    from ghostlab.export.folder import save as save
+    from ghostlab.export.folder import save_stock as save_stock
+    from ghostlab.lab.lab import Lab as Lab
+    from ghostlab.lab.lab import run as run
+    from ghostlab.model.load import load_model as load_model
+    from ghostlab.progress import CancelToken as CancelToken
+    from ghostlab.progress import Progress as Progress
+    from ghostlab.pruning.registry import select as select
+    from ghostlab.recovery.fitting import apply as apply
+    from ghostlab.recovery.fitting import fit as fit
+    from ghostlab.results.atlas import Atlas as Atlas
+    from ghostlab.results.compare import compare as compare
+    from ghostlab.results.probe import Alteration as Alteration
+    from ghostlab.results.run import RunResult as RunResult
+    from ghostlab.results.zeroshot import ZeroShot as ZeroShot
+    from ghostlab.settings import Settings as Settings
+    from ghostlab.spec import RecoverySpec as RecoverySpec
+    from ghostlab.text.corpora import load_text as load_text
+else:  # type checkers read the imports above
+    __all__ = list(_HOMES)
+    __all__ += ["__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -103,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return ["__version__", *_HOMES]

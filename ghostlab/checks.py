@@ -12,6 +12,8 @@ from ghostlab.errors import ConfigError
 from ghostlab.settings import Limits, Settings
 from ghostlab.spec import CriterionSpec, parse_ridge
 
+_LABELS = {name: f"'{field.label}'" for name, field in FIELDS.items()}
+
 
 def check(config: RunConfig, settings: Settings | None = None) -> None:
     """Raise ConfigError (or CutError) for the first setting that cannot work, or not on this host.
@@ -22,27 +24,26 @@ def check(config: RunConfig, settings: Settings | None = None) -> None:
     _check_blocks(config)
     _check_recoveries(config)
     if settings is not None:
-        _check_amounts(config, settings.limits)
-        _check_lengths(config, settings.limits)
+        _check_limits(config, settings.limits)
 
 
 def _check_words(config: RunConfig) -> None:
     for name in ("model", "text"):
         if not getattr(config, name).strip():
-            default = getattr(RunConfig(), name)
-            raise ConfigError(f"'{FIELDS[name].label}' is empty.", f"Give one, for example {default}.", name)
+            default = FIELDS[name].default
+            raise ConfigError(f"{_LABELS[name]} is empty.", f"Give one, for example {default}.", name)
     if config.new_tokens and not config.prompt.strip():
         raise ConfigError(
-            f"'{FIELDS['prompt'].label}' is empty.",
-            f"Write a few words to continue, or set '{FIELDS['new_tokens'].label}' to 0.",
+            f"{_LABELS['prompt']} is empty.",
+            f"Write a few words to continue, or set {_LABELS['new_tokens']} to 0.",
             "prompt",
         )
 
 
 def _check_blocks(config: RunConfig) -> None:
     if (config.drop is None) == (config.select is None):
-        either = f"'{FIELDS['drop'].label}' or '{FIELDS['select'].label}'"
-        raise ConfigError(f"Either {either} decides the cut.", "Give one of the two.", "drop")
+        either = f"Either {_LABELS['drop']} or {_LABELS['select']} decides the cut."
+        raise ConfigError(either, "Give one of the two.", "drop")
     if config.drop is not None:
         parse_cut(config.drop)
     if config.select is not None:
@@ -59,44 +60,31 @@ def _check_recoveries(config: RunConfig) -> None:
         raise ConfigError("The same recovery is given twice.", "Name each one once.", "recover")
 
 
-def _check_amounts(config: RunConfig, limits: Limits) -> None:
-    sequences, length, held_out, batch = (
-        FIELDS[name].label for name in ("sequences", "length", "held_out", "batch")
-    )
-    tokens = (config.sequences + config.held_out) * config.length
+def _check_limits(config: RunConfig, limits: Limits) -> None:
+    tokens, at_once = (config.sequences + config.held_out) * config.length, config.batch * config.length
     if tokens > limits.tokens:
         raise ConfigError(
             f"{tokens:,} tokens are more than this server allows ({limits.tokens:,}).",
-            f"Lower '{sequences}', '{length}' or '{held_out}'.",
+            f"Lower {_LABELS['sequences']}, {_LABELS['length']} or {_LABELS['held_out']}.",
             "sequences",
         )
-    if config.batch * config.length > limits.batch_tokens:
+    if at_once > limits.batch_tokens:
         raise ConfigError(
-            f"{config.batch * config.length:,} tokens in one forward pass ('{batch}' times '{length}') are "
+            f"{at_once:,} tokens in one forward pass ({_LABELS['batch']} times {_LABELS['length']}) are "
             f"more than this server allows ({limits.batch_tokens:,}).",
-            f"Lower '{batch}' to {max(limits.batch_tokens // config.length, 1)}, or '{length}'.",
+            f"Lower {_LABELS['batch']} to {max(limits.batch_tokens // config.length, 1)}, "
+            f"or {_LABELS['length']}.",
             "batch",
         )
+    most = "This server allows at most"
     if len(config.recover) > limits.recoveries:
-        raise ConfigError(
-            f"{len(config.recover)} recoveries are too many.",
-            f"This server allows at most {limits.recoveries} recoveries per run.",
-            "recover",
-        )
+        count = f"{len(config.recover)} recoveries are too many."
+        raise ConfigError(count, f"{most} {limits.recoveries} recoveries per run.", "recover")
     if config.new_tokens > limits.new_tokens:
-        raise ConfigError(
-            f"'{FIELDS['new_tokens'].label}' is {config.new_tokens}.",
-            f"This server allows at most {limits.new_tokens}.",
-            "new_tokens",
-        )
-
-
-def _check_lengths(config: RunConfig, limits: Limits) -> None:
+        count = f"{_LABELS['new_tokens']} is {config.new_tokens}."
+        raise ConfigError(count, f"{most} {limits.new_tokens}.", "new_tokens")
     for name in ("text", "held_out_text", "prompt"):
         size = len((getattr(config, name) or "").encode(errors="replace"))
         if size > limits.upload_bytes:
-            raise ConfigError(
-                f"'{FIELDS[name].label}' is too long: {size / 1e6:.1f} MB.",
-                f"This server allows at most {limits.upload_bytes / 1e6:g} MB.",
-                name,
-            )
+            long = f"{_LABELS[name]} is too long: {size / 1e6:.1f} MB."
+            raise ConfigError(long, f"{most} {limits.upload_bytes / 1e6:g} MB.", name)

@@ -11,11 +11,10 @@ import difflib
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import replace
-from types import UnionType
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import (
@@ -29,7 +28,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic.fields import FieldInfo
 
 from ghostlab.errors import ConfigError
 from ghostlab.spec import CriterionSpec, RecoverySpec
@@ -181,12 +179,8 @@ class RunConfig:
     def from_dict(cls, values: Mapping[str, Any], *, strict: bool = False) -> RunConfig:
         """Read what :meth:`to_dict` wrote; naming a criterion replaces the default blocks.
 
-        Args:
-            values: Field -> value.
-            strict: Refuse unknown keys instead of ignoring them.
-
         Raises:
-            ConfigError: If a value is of the wrong kind or out of bounds.
+            ConfigError: If a value is of the wrong kind or out of bounds, or ``strict`` and a key unknown.
         """
         known = {name: value for name, value in values.items() if strict or name in FIELDS}
         if known.get("select") and "drop" not in known:
@@ -195,9 +189,7 @@ class RunConfig:
 
     def to_query(self, *always: str) -> str:
         """The query of a link that rebuilds this run: what differs from the defaults, and ``always``."""
-        shown = self._changed() | set(always)
-        named = [(name, getattr(self, name)) for name in FIELDS if name in shown]
-        return urlencode([(name, word) for name, value in named for word in _words(name, value)])
+        return urlencode([(field.name, word) for field, word in self._words(*always)])
 
     @classmethod
     def from_query(cls, query: str | Sequence[tuple[str, str]]) -> RunConfig:
@@ -213,18 +205,22 @@ class RunConfig:
 
     def to_command(self) -> str:
         """The ``ghostlab run`` line that reproduces this run."""
-        words = ["ghostlab", "run"]
-        shown = self._changed() | {"model", "text", "recover"}
+        flags = [
+            f" {field.flag} {shlex.quote(word)}"
+            for field, word in self._words("model", "text", "drop", "recover")
+            if getattr(self, field.name) is not None
+        ]
+        return f"ghostlab run{''.join(flags)}"
+
+    def _words(self, *always: str) -> Iterator[tuple[RunField, str]]:
+        """The words of what differs from the defaults, and of ``always``; ``None`` is an empty word."""
         for name, field in FIELDS.items():
             value = getattr(self, name)
-            if name in shown and value is not None:
-                words += [each for word in _words(name, value) for each in (field.flag, shlex.quote(word))]
-        if self.drop is not None and "drop" not in shown:
-            words += ["--drop", shlex.quote(self.drop)]
-        return " ".join(words)
-
-    def _changed(self) -> set[str]:
-        return {name for name, field in FIELDS.items() if getattr(self, name) != field.default}
+            if value != field.default or name in always:
+                items = value if isinstance(value, tuple) else (value,)
+                if name == "held_out" and value == 0:
+                    items = (ALL,)
+                yield from ((field, "" if item is None else str(item)) for item in items or ("",))
 
     @property
     def key(self) -> str:
@@ -258,35 +254,29 @@ class RunField:
         """The command's flag for it."""
         return f"--{self.name.replace('_', '-')}"
 
-    @classmethod
-    def of(cls, name: str, info: FieldInfo) -> RunField:
-        """What pydantic knows of the field ``name``."""
-        hint = info.annotation
-        optional = isinstance(hint, UnionType)
-        inner = next(each for each in get_args(hint) if each is not type(None)) if optional else hint
-        origin = get_origin(inner)
-        bounds = {key: value for rule in info.metadata for key, value in _bounds(rule).items()}
-        return cls(
-            name=name,
-            label=info.title or name,
-            help=info.description or "",
-            default=info.default,
-            kind=str if origin is Literal else cast("type", origin or inner),
-            optional=optional,
-            choices=get_args(inner) if origin is Literal else (),
-            least=bounds.get("ge", bounds.get("gt")),
-            most=bounds.get("le"),
-        )
-
-
-def _bounds(rule: object) -> dict[str, float]:
-    return {key: getattr(rule, key) for key in ("ge", "gt", "le") if hasattr(rule, key)}
-
 
 _ADAPTER = TypeAdapter(RunConfig)
-FIELDS: dict[str, RunField] = {
-    name: RunField.of(name, info) for name, info in cast("Any", RunConfig).__pydantic_fields__.items()
-}
+_TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "array": tuple}
+
+
+def _run_field(name: str, schema: Mapping[str, Any]) -> RunField:
+    """What the JSON schema says of a field."""
+    kinds = schema.get("anyOf", [schema])  # optional ones: its own, and null
+    return RunField(
+        name=name,
+        label=schema["title"],
+        help=schema["description"],
+        default=getattr(_DEFAULT, name),
+        kind=_TYPES[kinds[0]["type"]],
+        optional=len(kinds) > 1,
+        choices=tuple(kinds[0].get("enum", ())),
+        least=kinds[0].get("minimum", kinds[0].get("exclusiveMinimum")),
+        most=kinds[0].get("maximum"),
+    )
+
+
+_DEFAULT = RunConfig()
+FIELDS = {name: _run_field(name, schema) for name, schema in _ADAPTER.json_schema()["properties"].items()}
 """Every field of :class:`RunConfig` by its name, in order."""
 for _field in FIELDS.values():
     setattr(RunConfig, _field.name, _field.default)  # as on every dataclass: RunConfig.length is 256
@@ -322,14 +312,6 @@ def _remedy(field: RunField, error: Mapping[str, Any]) -> str:
         return f"Choose from: {', '.join(field.choices)}."
     example = "" if field.default is None else f", for example {field.default!r}"
     return f"{_KINDS.get(field.kind, 'Give another value')}{example}."
-
-
-def _words(name: str, value: Any) -> list[str]:
-    """A field's value as the words of a link or command; no recovery at all is one empty word."""
-    if name == "held_out" and value == 0:
-        return [ALL]
-    items = value if isinstance(value, tuple) else (value,)
-    return ["" if item is None else str(item) for item in items] or [""]
 
 
 def only(config: RunConfig, *names: str, **rest: Any) -> RunConfig:

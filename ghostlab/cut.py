@@ -33,10 +33,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Cut:
-    """Disjoint, sorted blocks to drop; neighbours that touch are joined into one maximal run.
-
-    Args:
-        blocks: The blocks in any order.
+    """Disjoint, sorted blocks to drop, given in any order; neighbours that touch are joined into one.
 
     Raises:
         CutError: If a block is empty or two blocks overlap.

@@ -11,12 +11,8 @@ from contextlib import contextmanager
 
 
 class GhostlabError(Exception):
-    """Base of all errors meant for the user: one sentence of cause and one of remedy.
-
-    Args:
-        message: What was wrong, naming the offending value.
-        hint: What would be right; may be empty when the message says it already.
-    """
+    """Base of all errors meant for the user: one sentence of cause, which names the offending value, and one
+    of remedy, which may be empty."""
 
     exit_code = 2
 
@@ -32,10 +28,7 @@ class GhostlabError(Exception):
 class ConfigError(GhostlabError):
     """A setting of a run is out of range or contradicts another.
 
-    Args:
-        message: As for every error.
-        hint: As for every error.
-        setting: The field of :class:`~ghostlab.config.RunConfig` that is wrong, where it is one.
+    ``setting`` is the field of :class:`~ghostlab.config.RunConfig` that is wrong, where it is one.
     """
 
     def __init__(self, message: str, hint: str = "", setting: str = "") -> None:

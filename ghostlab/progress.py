@@ -58,13 +58,7 @@ class CancelToken:
 
 
 class Progress:
-    """The part ``[low, high]`` of a longer piece of work, with the token that may stop it.
-
-    Args:
-        sink: Called with a :class:`ProgressUpdate` at each step; ``None`` for silence.
-        cancel: The token to obey; ``None`` for work that cannot be stopped.
-        low, high: The range of the whole that this part covers.
-    """
+    """The part ``[low, high]`` of longer work: ``sink`` hears of each step, ``cancel`` may stop it."""
 
     def __init__(
         self,

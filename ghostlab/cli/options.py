@@ -34,25 +34,19 @@ def with_settings(*names: str) -> Callable[[Command], Command]:
 
 
 def _parameter(field: RunField) -> inspect.Parameter:
+    words = {int: "<int>", float: "<float>"}.get(field.kind, "<str>")
     option = typer.Option(
         field.flag,
-        help=field.help + _shown_default(field.default),
+        help=field.help + _default(field.default),
         show_default=False,
-        metavar=_metavar(field),
+        metavar=f"<{'|'.join(field.choices)}>" if field.choices else words,
     )
     kind = list[str] if field.kind is tuple else str  # RunConfig itself says what is wrong with a value
     annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _metavar(field: RunField) -> str:
-    """What --help shows for a flag's value."""
-    if field.choices:
-        return f"<{'|'.join(field.choices)}>"
-    return {int: "<int>", float: "<float>"}.get(field.kind, "<str>")
-
-
-def _shown_default(default: Any) -> str:
+def _default(default: Any) -> str:
     if default is None:
         return ""
     if isinstance(default, tuple):
@@ -63,10 +57,8 @@ def _shown_default(default: Any) -> str:
 def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
     """The configuration in the file ``path`` (or the default one) with every given flag put over it.
 
-    Args:
-        path: A JSON file with RunConfig's keys, or a ``result.json`` whose run is to be repeated.
-        flags: Field name -> value of the flag, ``None`` where it was not given. ``select`` replaces the
-            file's or the default ``drop`` and the other way round.
+    The file has RunConfig's keys, or is a ``result.json`` whose run is to be repeated. A flag that was not
+    given is ``None``; ``select`` replaces the file's or the default ``drop`` and the other way round.
 
     Raises:
         ConfigError: If the file cannot be read, has an unknown key, or a value is of the wrong kind.
@@ -79,7 +71,7 @@ def build_config(path: Path | None, flags: Mapping[str, Any]) -> RunConfig:
         values.pop("drop", None)
     elif "drop" in given:
         values.pop("select", None)
-    return RunConfig.from_dict({**values, **given})
+    return RunConfig.from_dict({**values, **given}, strict=True)
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -94,11 +86,6 @@ def _read_file(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ConfigError(
             f"'{path}' contains no configuration.", 'Write an object, for example {"drop": "20:25"}.'
-        )
-    unknown = sorted(set(values) - set(FIELDS))
-    if unknown:
-        raise ConfigError(
-            f"Unknown setting '{unknown[0]}' in '{path}'.", f"Settings are {', '.join(FIELDS)}."
         )
     return values
 

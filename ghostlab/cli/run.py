@@ -1,4 +1,4 @@
-"""``ghostlab run``: one run of the whole road, a table on stdout, files in ``--out``."""
+"""``ghostlab run``: one run of the whole pipeline, a table on stdout, files in ``--out``."""
 
 from __future__ import annotations
 

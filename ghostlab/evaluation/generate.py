@@ -11,10 +11,10 @@ import torch
 from jinja2 import TemplateError
 from torch import Tensor
 
-from ghostlab.config import PromptFormat
+from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import Cancelled, ConfigError, memory_errors
 from ghostlab.evaluation.judge import departure, describe, judge
-from ghostlab.evaluation.writer import Prefix, Sampling, Writer
+from ghostlab.evaluation.writer import Prefix, Writer
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, Progress
 from ghostlab.results.generation import Generation, OnGenerations, OnText
@@ -26,22 +26,18 @@ _WRITING = 0.95
 
 def generate(
     variants: Mapping[str, Model],
-    prompt: str,
-    sampling: Sampling,
+    config: RunConfig,
     *,
-    prompt_format: PromptFormat = "auto",
     only: Collection[str] | None = None,
     on_text: OnText | None = None,
     on_generations: OnGenerations | None = None,
     progress: Progress = SILENT,
 ) -> list[Generation]:
-    """Continue ``prompt`` with all variants, a token each in turn, and let the original judge the texts.
+    """Continue a prompt with all variants, a token each in turn, and let the original judge the texts.
 
     Args:
         variants: Models by name; the first is the original, the others are made from it.
-        prompt: Text to continue or to answer; not part of the result.
-        sampling: How many tokens, and how they are chosen.
-        prompt_format: See :func:`format_of`.
+        config: Names the prompt, which is not part of the result, and how it is continued.
         only: Variants that write; default all of them. The original judges even if it does not write.
         on_text: Given each continuation as it grows.
         on_generations: Given what is judged so far, after each variant; or, when stopped before that, what
@@ -52,24 +48,26 @@ def generate(
             format does not fit the model.
         Cancelled: Between two tokens.
     """
+    if config.new_tokens == 0:
+        return []
     original = next(iter(variants.values()))
-    form = format_of(original, prompt_format)
-    ids = encode(original, prompt, form, sampling.new_tokens)
+    form = format_of(original, config.prompt_format)
+    ids = encode(original, config.prompt, form, config.new_tokens)
     hand_on = on_generations or (lambda _: None)
     with memory_errors("Lower new_tokens or shorten the prompt."), torch.no_grad():
         prefix = Prefix(original, ids, {model.first_change for model in variants.values()})
         writers = {
-            name: Writer(model, prefix, sampling, None if on_text is None else partial(on_text, name))
+            name: Writer(model, prefix, config, None if on_text is None else partial(on_text, name))
             for name, model in variants.items()
             if only is None or name in only
         }
         try:
-            _write(list(writers.values()), sampling.new_tokens, progress.part(0.0, _WRITING))
+            _write(list(writers.values()), config.new_tokens, progress.part(0.0, _WRITING))
         except Cancelled:
             begun = [(name, writer) for name, writer in writers.items() if writer.tokens]
             hand_on([_unjudged(name, writer, prefix, form) for name, writer in begun])
             raise
-        reader = _Judge(prefix, form, sampling)
+        reader = _Judge(prefix, form, greedy=config.temperature == 0)
         made: list[Generation] = []
         judging = progress.part(_WRITING, 1.0)
         for name in judging.each(list(writers), "The original reads what was written"):
@@ -106,10 +104,10 @@ def _unjudged(name: str, writer: Writer, prefix: Prefix, form: Form) -> Generati
 class _Judge:
     """The original as a reader of what variants wrote; its own continuation, if there is one, comes first."""
 
-    def __init__(self, prefix: Prefix, form: Form, sampling: Sampling) -> None:
+    def __init__(self, prefix: Prefix, form: Form, *, greedy: bool) -> None:
         self.prefix = prefix
         self.form = form
-        self.greedy = sampling.temperature == 0
+        self.greedy = greedy
         self._greedy_path: list[int] | None = None
 
     def __call__(self, name: str, writer: Writer) -> Generation:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,25 +23,9 @@ from transformers import (
     StoppingCriteriaList,
 )
 
+from ghostlab.config import RunConfig
 from ghostlab.model.decoder import Trace
 from ghostlab.model.model import Model
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How tokens are chosen.
-
-    Attributes:
-        new_tokens: The most tokens to add.
-        temperature: 0 is greedy.
-        top_p: Nucleus of the sampling.
-        seed: Seed of the sampling, the same for every variant.
-    """
-
-    new_tokens: int
-    temperature: float = 0.0
-    top_p: float = 1.0
-    seed: int = 0
 
 
 class Prefix:
@@ -100,7 +83,7 @@ class Writer:
     Args:
         model: Who writes: the original or a variant of it.
         prefix: The prompt, as read by the original.
-        sampling: How many tokens, and how they are chosen.
+        config: Says how many tokens, and how they are chosen.
         on_text: Given the continuation after each token.
 
     Attributes:
@@ -111,7 +94,7 @@ class Writer:
     """
 
     def __init__(
-        self, model: Model, prefix: Prefix, sampling: Sampling, on_text: Callable[[str], None] | None = None
+        self, model: Model, prefix: Prefix, config: RunConfig, on_text: Callable[[str], None] | None = None
     ) -> None:
         self.model = model
         self.cache: Cache
@@ -120,7 +103,7 @@ class Writer:
         self.done = False
         self._spelling = _Spelling(model, prefix.ids)
         self._on_text = on_text
-        self._coming = self._continue(prefix, sampling)
+        self._coming = self._continue(prefix, config)
 
     @property
     def text(self) -> str:
@@ -145,29 +128,29 @@ class Writer:
             self._coming.close()  # and with it goes the cache of the continuation
             self._spelling.end()
 
-    def _continue(self, prefix: Prefix, sampling: Sampling) -> Generator[tuple[int, bool], None, None]:
+    def _continue(self, prefix: Prefix, config: RunConfig) -> Generator[tuple[int, bool], None, None]:
         self.cache = prefix.cache(self.model)
         device = prefix.ids.device
         yield from self.model.hf.generate(
             input_ids=prefix.ids,
             attention_mask=torch.ones_like(prefix.ids),
             cache=fork(self.cache),
-            generation_config=_settings(self.model, sampling),
+            generation_config=_settings(self.model, config),
             custom_generate=_one_by_one,
-            chance=torch.Generator(device).manual_seed(sampling.seed),
+            chance=torch.Generator(device).manual_seed(config.seed),
         )
 
 
-def _settings(model: Model, sampling: Sampling) -> GenerationConfig:
-    how = {"do_sample": True, "temperature": sampling.temperature, "top_p": sampling.top_p, "top_k": 0}
+def _settings(model: Model, config: RunConfig) -> GenerationConfig:
+    how = {"do_sample": True, "temperature": config.temperature, "top_p": config.top_p, "top_k": 0}
     end = model.hf.generation_config.eos_token_id
     first = end[0] if isinstance(end, list) else end
     pad = model.tokenizer.pad_token_id
     return GenerationConfig(
-        max_new_tokens=sampling.new_tokens,
+        max_new_tokens=config.new_tokens,
         eos_token_id=end,
         pad_token_id=first if pad is None else pad,
-        **(how if sampling.temperature > 0 else {"do_sample": False}),
+        **(how if config.temperature > 0 else {"do_sample": False}),
     )
 
 

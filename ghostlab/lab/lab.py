@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ghostlab.config import PromptFormat, RunConfig
 from ghostlab.errors import ConfigError, memory_errors
+from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.tasks import require_harness
 from ghostlab.evaluation.zeroshot import evaluate
 from ghostlab.export.folder import pack
@@ -33,11 +34,12 @@ from ghostlab.lab.requests import (
     Work,
     check,
 )
-from ghostlab.lab.run import continue_all, decide, fit_all, measure, timed, variants_of
+from ghostlab.lab.run import decide, fit_all, measure, timed, variants_of
 from ghostlab.lab.session import Session
 from ghostlab.lab.variants import load_any, original, rebuild
 from ghostlab.model.model import Model
 from ghostlab.progress import SILENT, CancelToken, Progress
+from ghostlab.pruning.registry import score
 from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
 from ghostlab.results.generation import Generation
 from ghostlab.results.probe import Alteration, Probe
@@ -85,7 +87,7 @@ class Lab:
             self._free.release()
 
     def run(self, config: RunConfig, **listeners: Unpack[Listeners]) -> RunResult:
-        """Run the whole road; listeners are the fields of :class:`~ghostlab.lab.requests.Work`."""
+        """Run the whole pipeline; listeners are the fields of :class:`~ghostlab.lab.requests.Work`."""
         return self.call(RunRequest(config), Work(**listeners))
 
     def generate(
@@ -176,8 +178,14 @@ def _run(session: Session, request: RunRequest, work: Work) -> RunResult:
 
         keep = work.on_result or (lambda _: None)
         keep(written([]))
-        listening = replace(work, on_generations=lambda texts: keep(written(texts)))
-        found = written(continue_all(config, variants, steps.part(0.85, 1.0), listening))
+        texts = generate(
+            variants,
+            config,
+            on_text=work.on_text,
+            on_generations=lambda texts: keep(written(texts)),
+            progress=steps.part(0.85, 1.0),
+        )
+        found = written(texts)
     steps.at(1.0, "Done")
     return found
 
@@ -223,7 +231,13 @@ def _generate(session: Session, request: GenerateRequest, work: Work) -> list[Ge
     check(result.config, session.settings)
     with memory_errors("Lower new_tokens or shorten the prompt."):
         variants = rebuild(original(session, result, steps.part(0.0, 0.1)), result)
-        return continue_all(result.config, variants, steps.part(0.1, 1.0), work)
+        return generate(
+            variants,
+            result.config,
+            on_text=work.on_text,
+            on_generations=work.on_generations,
+            progress=steps.part(0.1, 1.0),
+        )
 
 
 def _evaluate(session: Session, request: EvaluateRequest, work: Work) -> ZeroShot:
@@ -259,9 +273,8 @@ def _score(session: Session, request: ScoreRequest, work: Work) -> SelectionInfo
         )
     with memory_errors():
         calib = session.prepare(config, steps.part(0.0, 0.07)).calibration
-        _, scores = decide(config, calib, steps.part(0.07, 1.0))
+        scores = score(calib, config.select, config.count, steps.part(0.07, 1.0))
     steps.at(1.0, "Done")
-    assert scores is not None
     return records.selection_info(config, scores)
 
 

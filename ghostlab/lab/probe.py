@@ -15,9 +15,9 @@ from ghostlab.calibration.moments import Moments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut
 from ghostlab.errors import ConfigError, memory_errors
+from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import score
 from ghostlab.lab.requests import ProbeRequest, Work
-from ghostlab.lab.run import continue_all
 from ghostlab.lab.session import Session
 from ghostlab.lab.variants import PRUNED, Replacements, cut_of, recovery, replacements_of, same_model
 from ghostlab.model.replacement import AffineMap, Replacement
@@ -59,7 +59,14 @@ def probe(session: Session, request: ProbeRequest, work: Work) -> list[Probe]:
         texts: Sequence[Generation | None] = [None] * len(variants)
         if len(variants) == 1 and config.new_tokens:
             both = {"original": model, label: variants[0]}
-            texts = continue_all(config, both, progress.part(0.8, 1.0), work, only=[label])
+            texts = generate(
+                both,
+                config,
+                only=[label],
+                on_text=work.on_text,
+                on_generations=work.on_generations,
+                progress=progress.part(0.8, 1.0),
+            )
     progress.at(1.0, "Done")
     pruned = model.without(cut)
     return [
@@ -99,11 +106,7 @@ def fitted_on(
 ) -> Seen:
     """Moments of the tokens that each map was fitted on, as its fit saw and counted them.
 
-    Args:
-        calib: The run's calibration; its states are at hand if the run was made a short while ago.
-        config: The run's configuration.
-        label: The recovery.
-        maps: Its maps, each alone in the place of a block.
+    The states of the run's calibration ``calib`` are at hand if the run was made a short while ago.
     """
     cut, replacements = Cut(tuple(maps)), {block: Replacement(map_) for block, map_ in maps.items()}
     (spec,) = (s for s in resolve(config.recover, config.rank, config.ridge) if s.label == label)

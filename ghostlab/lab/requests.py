@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypedDict, TypeVar
 
 from ghostlab import checks
 from ghostlab.config import RunConfig
-from ghostlab.progress import CancelToken, Progress, ProgressSink, ProgressUpdate
+from ghostlab.progress import CancelToken, Progress, ProgressSink
 from ghostlab.pruning.registry import resolve as resolve_criterion
 from ghostlab.recovery.registry import resolve
 from ghostlab.results.atlas import DEFAULT_LENGTHS, Atlas
@@ -76,14 +76,8 @@ class Work:
 
     def part(self, low: float, high: float) -> Work:
         """The same work as the part from ``low`` to ``high`` of a longer one."""
-        sink = self.progress
-        if sink is None:
-            return self
-
-        def scaled(update: ProgressUpdate) -> None:
-            sink(ProgressUpdate(low + (high - low) * update.fraction, update.message))
-
-        return replace(self, progress=scaled)
+        part = Progress(self.progress).part(low, high)
+        return replace(self, progress=lambda update: part.at(update.fraction, update.message))
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,7 @@ class Request(Generic[Answer]):
 
 @dataclass(frozen=True)
 class RunRequest(Request[RunResult]):
-    """The whole road from a configuration to a result."""
+    """The whole pipeline from a configuration to a result."""
 
     config: RunConfig
 
@@ -109,10 +103,8 @@ class GenerateRequest(Request[list[Generation]]):
 class ProbeRequest(Request[list[Probe]]):
     """Measure altered copies of a recovery's maps, all in one pass over the run's held-out windows.
 
-    Attributes:
-        result: A finished run with its operators.
-        label: The recovery whose maps are altered, the same way in each block.
-        alterations: What to make of them. A single one also continues the run's prompt.
+    The maps, which the run must hold, are altered the same way in each block. A single alteration also
+    continues the run's prompt.
     """
 
     result: RunResult
@@ -141,7 +133,6 @@ class EvaluateRequest(Request[ZeroShot]):
     """Zero-shot tasks for every variant of a finished run, or for models by their names.
 
     Attributes:
-        source: The run, or the names.
         tasks: Names of tasks or suites, a list or with commas.
         limit: Only the first so many documents of each task.
         hub: Fetch all data from the hub, in the papers' splits, instead of the installed data.
@@ -160,7 +151,6 @@ class ExportRequest(Request[Path]):
     Attributes:
         result: The run; with its operators, unless the export is of a plain drop.
         label: ``pruned``, a recovery's label, or a method's name if only one recovery is of that method.
-        folder: Where to.
         form: ``recovered`` (operators beside the weights), ``stock`` (an ordinary checkpoint, where that is
             exact) or ``mergekit`` (a recipe; plain drops only).
     """

@@ -1,12 +1,12 @@
-"""The steps of a run: what is cut, what takes its place, how all variants do, what they then write."""
+"""The steps of a run: what is cut, what takes its place, how all variants do."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 from ghostlab.analysis.boundary import BoundaryErrors
 from ghostlab.analysis.tokens import TokenSample
@@ -15,18 +15,14 @@ from ghostlab.calibration.calibrate import Calibration
 from ghostlab.calibration.moments import BlockMoments
 from ghostlab.config import RunConfig
 from ghostlab.cut import Block, Cut, parse_cut
-from ghostlab.evaluation.generate import generate
 from ghostlab.evaluation.scoreboard import Scoreboard
-from ghostlab.evaluation.writer import Sampling
-from ghostlab.lab.requests import Work
 from ghostlab.model.model import Model
 from ghostlab.progress import Progress
 from ghostlab.pruning.base import CriterionScores
 from ghostlab.pruning.registry import score
-from ghostlab.recovery.data import FitData, View
+from ghostlab.recovery.data import FitData
 from ghostlab.recovery.fitting import Fit, apply, fit
 from ghostlab.recovery.registry import resolve
-from ghostlab.results.generation import Generation
 from ghostlab.results.records import Baseline, BoundaryReport, Scores
 
 
@@ -78,13 +74,8 @@ class MeasuredFit:
     samples: Mapping[Block, TokenSample]
 
 
-class _Watcher(Protocol):
-    """Takes in the original's states at its boundaries, batch by batch."""
-
-    @property
-    def boundaries(self) -> set[int]: ...
-
-    def add(self, batch: Batch, progress: Progress) -> None: ...
+Watcher = tuple[set[int], Callable[[Batch], None]]
+"""The boundaries at which it needs the original's states, and what takes these in, batch by batch."""
 
 
 def measure(
@@ -106,16 +97,23 @@ def measure(
     assert pruned.cut is not None
     distinct = list({id(variant): variant for variant in variants.values() if variant is not model}.values())
     board = Scoreboard(model, distinct)
-    samples = {block: _Sample(block, held_out) for block in pruned.cut}
-    errors = {(f.label, block): _Errors(model, f, block) for f in fits for block in pruned.cut}
-    moments: dict[View, _Moments] = {}
-    for data in (f.data[block] for f in fits for block in f.maps):
-        moments.setdefault(data.view, _Moments(data))
-    watchers: list[_Watcher] = [board, *moments.values(), *samples.values(), *errors.values()]
-    boundaries = set().union(*(watcher.boundaries for watcher in watchers))
+    samples = {block: TokenSample(held_out.windows.ids) for block in pruned.cut}
+    errors = {(f.label, block): BoundaryErrors() for f in fits for block in pruned.cut}
+    seen = {data.view: data for data in (f.data[block] for f in fits for block in f.maps)}
+    moments = {  # of one fold, as nothing is fitted on them
+        view: BlockMoments.empty(data.block, 1, model.width, model.device, data.weighting)
+        for view, data in seen.items()
+    }
+    watchers: list[Watcher] = [
+        (board.boundaries, partial(board.add, progress=progress)),
+        *(_watch_moments(moments[view], data) for view, data in seen.items()),
+        *(_watch_tokens(sample, block) for block, sample in samples.items()),
+        *(_watch_errors(errors[f.label, block], model, f, block) for f in fits for block in pruned.cut),
+    ]
+    boundaries = set().union(*(places for places, _ in watchers))
     for batch in held_out.batches(boundaries, progress, "Evaluating on held-out text"):
-        for watcher in watchers:
-            watcher.add(batch, progress)
+        for _, take_in in watchers:
+            take_in(batch)
     found = board.scores(held_out.windows, config.seed)
     scores = {id(variant): own for variant, own in zip((model, *distinct), found, strict=True)}
     recoveries = [
@@ -124,80 +122,46 @@ def measure(
             variant=variants[f.label],
             added=variants[f.label].parameters - pruned.parameters,
             scores=scores[id(variants[f.label])],
-            reports={block: errors[f.label, block].report() for block in pruned.cut},
-            moments={block: moments[f.data[block].view].moments for block in f.maps},
-            samples={block: samples[block].tokens for block in f.maps},
+            reports={
+                block: errors[f.label, block].report(f.blocks[block].explained_train) for block in pruned.cut
+            },
+            moments={block: moments[f.data[block].view] for block in f.maps},
+            samples={block: samples[block] for block in f.maps},
         )
         for f in fits
     ]
     return Baseline(scores[id(model)], scores[id(pruned)]), recoveries
 
 
-class _Errors:
-    """Errors of one replacement alone, on the original's states: not to depend on other blocks of the cut."""
+def _watch_errors(errors: BoundaryErrors, model: Model, fit: Fit, block: Block) -> Watcher:
+    """One replacement alone, on the original's states: not to depend on other blocks of the cut."""
+    own = {b: replacement for b, replacement in fit.replacements.items() if b == block}
+    variant = model.without(Cut((block,)), own)
 
-    def __init__(self, model: Model, fit: Fit, block: Block) -> None:
-        self.block, self.train = block, fit.blocks[block].explained_train
-        own = {b: replacement for b, replacement in fit.replacements.items() if b == block}
-        self.variant = model.without(Cut((block,)), own)
-        self.boundaries = {block.start, block.stop, self.variant.first_change}
-        self._errors = BoundaryErrors()
-
-    def add(self, batch: Batch, _: Progress) -> None:
+    def take_in(batch: Batch) -> None:
         states = batch.trace.states
-        recovered = self.variant.resume(batch.trace, self.block.stop)
-        self._errors.add(states[self.block.start], states[self.block.stop], recovered)
+        errors.add(states[block.start], states[block.stop], variant.resume(batch.trace, block.stop))
 
-    def report(self) -> BoundaryReport:
-        return self._errors.report(self.train)
+    return {block.start, block.stop, variant.first_change}, take_in
 
 
-class _Moments:
-    """Held-out moments of what a fit saw; of one fold, as nothing is fitted on them."""
+def _watch_moments(moments: BlockMoments, data: FitData) -> Watcher:
+    """Held-out tokens as a fit saw those of the calibration."""
 
-    def __init__(self, data: FitData) -> None:
-        self.data = data
-        self.moments = BlockMoments.empty(data.block, 1, data.model.width, data.model.device, data.weighting)
-        patched = set() if data.patched is None else {data.patched.first_change}
-        self.boundaries = {data.block.start, data.block.stop} | patched
-
-    def add(self, batch: Batch, _: Progress) -> None:
+    def take_in(batch: Batch) -> None:
         fold = batch.ids.new_zeros(len(batch.ids), device="cpu")
-        self.moments.add(self.data.before(batch.trace), batch.trace.states[self.data.block.stop], fold)
+        moments.add(data.before(batch.trace), batch.trace.states[data.block.stop], fold)
+
+    patched = set() if data.patched is None else {data.patched.first_change}
+    return {data.block.start, data.block.stop} | patched, take_in
 
 
-class _Sample:
-    """Some tokens around one block."""
-
-    def __init__(self, block: Block, held_out: Activations) -> None:
-        self.block, self.boundaries = block, {block.start, block.stop}
-        self.tokens = TokenSample(held_out.windows.ids)
-
-    def add(self, batch: Batch, _: Progress) -> None:
+def _watch_tokens(sample: TokenSample, block: Block) -> Watcher:
+    def take_in(batch: Batch) -> None:
         states = batch.trace.states
-        self.tokens.add(batch.rows, states[self.block.start], states[self.block.stop])
+        sample.add(batch.rows, states[block.start], states[block.stop])
 
-
-def continue_all(
-    config: RunConfig,
-    variants: Mapping[str, Model],
-    progress: Progress,
-    work: Work,
-    only: Collection[str] | None = None,
-) -> list[Generation]:
-    """Each variant's continuation of the prompt, all of them growing side by side."""
-    if config.new_tokens == 0:
-        return []
-    return generate(
-        variants,
-        config.prompt,
-        Sampling(config.new_tokens, config.temperature, config.top_p, config.seed),
-        prompt_format=config.prompt_format,
-        only=only,
-        on_text=work.on_text,
-        on_generations=work.on_generations,
-        progress=progress,
-    )
+    return {block.start, block.stop}, take_in
 
 
 @contextmanager

@@ -20,11 +20,6 @@ PRUNED = "pruned"
 Replacements = dict[Block, Replacement]
 
 
-def labels(result: RunResult) -> list[str]:
-    """Every variant of a run but the original."""
-    return [PRUNED, *(run.label for run in result.runs)]
-
-
 def recovery(result: RunResult, label: str) -> RecoveryRun | None:
     """The recovery of that label, or of that method if it is the only one; ``None`` for the pruned model.
 
@@ -40,8 +35,8 @@ def recovery(result: RunResult, label: str) -> RecoveryRun | None:
     if label == "drop":
         return None
     count = f"{len(found)} recoveries" if found else "no recovery"
-    problem = f"This run has {count} '{label}'."
-    raise ConfigError(problem, f"It has: {', '.join(labels(result))}.")
+    labels = ", ".join([PRUNED, *(run.label for run in result.runs)])
+    raise ConfigError(f"This run has {count} '{label}'.", f"It has: {labels}.")
 
 
 def cut_of(result: RunResult) -> Cut:

@@ -96,13 +96,9 @@ class Atlas(Record):
 
     Attributes:
         config: Says which model, text and windows; what it drops and recovers plays no part.
-        model: Name of the model.
-        layers: Its number of layers.
         fitted, tried: Ordinary tokens that maps were fitted on, and that errors are taken on.
         special: Tokens that are first in their window or massive.
         blocks: One entry per block, by start, then stop.
-        seconds: What it took.
-        versions: Of the software.
     """
 
     WHAT: ClassVar[str] = "atlas"
@@ -132,7 +128,12 @@ class Atlas(Record):
 
     def rounded(self, digits: int) -> Atlas:
         """The same with every figure to so many significant digits."""
-        return replace(self, blocks=[_rounded(block, digits) for block in self.blocks])
+
+        def short(value: Any) -> Any:
+            return float(f"{value:.{digits}g}") if isinstance(value, float) else value
+
+        rounded = [{name: short(value) for name, value in vars(block).items()} for block in self.blocks]
+        return replace(self, blocks=[AtlasBlock(**values) for values in rounded])
 
     def weight(self) -> dict[int, int]:
         """Identity -> bytes in memory, as :meth:`ghostlab.results.run.RunResult.weight`."""
@@ -144,14 +145,6 @@ class Atlas(Record):
 
         frame: pd.DataFrame = pd.DataFrame([asdict(block) for block in self.blocks])
         return frame
-
-
-def _rounded(block: AtlasBlock, digits: int) -> AtlasBlock:
-    values: dict[str, Any] = asdict(block)
-    for name, value in values.items():
-        if isinstance(value, float):
-            values[name] = float(f"{value:.{digits}g}")
-    return AtlasBlock(**values)
 
 
 SCORE_SETTINGS = (*ATLAS_SETTINGS, "held_out_text", "select", "count")

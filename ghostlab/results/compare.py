@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite, nan
 from typing import Any, Literal, TypeVar
 
@@ -182,23 +183,24 @@ def _window_means(one: Side, other: Side, name: str) -> Metric | None:
 
 @dataclass(frozen=True)
 class _Figure:
-    """How a figure is read, and how its difference follows from windows where it does.
-
-    ``paired`` is a function of mean log-likelihoods, ``windows`` a list of :class:`Agreement`.
-    """
+    """How a figure is read, and the paired interval of its difference, where windows give it one."""
 
     name: str
     kind: Kind
     value: Callable[[Side], float | None]
-    paired: Callable[..., Array] | None = None
-    windows: str = ""
+    interval: Callable[[Side, Side], Metric | None] = lambda *_: None
 
 
 def _metric(metric: MetricInfo) -> _Figure:
-    kind: Kind = "share" if metric.share else "number"
-    paired = _perplexity if metric.name == "perplexity" else None
-    label = metric.label[0].upper() + metric.label[1:]
-    return _Figure(label, kind, lambda side: getattr(side.run, metric.name).value, paired, metric.windows)
+    interval = partial(_window_means, name=metric.windows)
+    if metric.name == "perplexity":
+        interval = partial(_paired, statistic=_perplexity)
+    return _Figure(
+        metric.label[0].upper() + metric.label[1:],
+        "share" if metric.share else "number",
+        lambda side: getattr(side.run, metric.name).value,
+        interval,
+    )
 
 
 def _cut(side: Side) -> bool:
@@ -206,11 +208,19 @@ def _cut(side: Side) -> bool:
     return side.run.method != ORIGINAL
 
 
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _top5(side: Side) -> float | None:
+    return None if side.run.agreement is None else side.run.agreement.top5_agreement.value
+
+
 _FIGURES = (
     *(_metric(each) for each in METRICS),
-    _Figure("Nats per token", "number", lambda s: _mean(s.run.window_nll), lambda a, b, *_: a - b),
-    _Figure("Gap closed", "share", lambda s: s.run.gap_closed, _closed),
-    _Figure("Top-5 agreement", "share", lambda s: _top5(s.run), windows="window_top5"),
+    _Figure("Nats per token", "number", lambda s: _mean(s.run.window_nll), likelihood),
+    _Figure("Gap closed", "share", lambda s: s.run.gap_closed, partial(_paired, statistic=_closed)),
+    _Figure("Top-5 agreement", "share", _top5, partial(_window_means, name="window_top5")),
     _Figure("Explained (all)", "share", lambda s: s.run.boundary.explained),
     _Figure("Explained (ordinary)", "share", lambda s: s.run.boundary.explained_ordinary),
     _Figure("Explained (fitted on)", "share", lambda s: s.run.boundary.explained_train),
@@ -219,14 +229,6 @@ _FIGURES = (
     _Figure("Parameters added", "count", lambda s: s.run.parameters_added),
     _Figure("Layers dropped", "count", lambda s: len(s.result.cut.dropped) * _cut(s)),
 )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
-
-
-def _top5(run: RecoveryRun) -> float | None:
-    return None if run.agreement is None else run.agreement.top5_agreement.value
 
 
 def differences(one: Side, other: Side) -> list[Difference]:
@@ -238,9 +240,7 @@ def _difference(figure: _Figure, one: Side, other: Side) -> Difference:
     ours, theirs = (_known(figure.value(side)) for side in (one, other))
     if ours is None or theirs is None:
         return Difference(figure.name, figure.kind, ours, theirs, None)
-    interval = _paired(one, other, figure.paired) if figure.paired else None
-    if figure.windows:
-        interval = _window_means(one, other, figure.windows)
+    interval = figure.interval(one, other)
     ends = (None, None) if interval is None else (_known(interval.low), _known(interval.high))
     return Difference(figure.name, figure.kind, ours, theirs, ours - theirs, *ends)
 

@@ -1,4 +1,4 @@
-"""The whole road on the embedded model: what the design promises, measured."""
+"""The whole pipeline on the embedded model: what the design promises, measured."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_the_default_run_is_valid_and_needs_no_link_parameters() -> None:
     check(RunConfig(), Settings())
     assert RunConfig().to_query() == ""
     assert RunConfig().to_command() == (
-        "ghostlab run --model embedded --text wikipedia --recover ghost --recover ghost_sink --drop 20:25"
+        "ghostlab run --model embedded --text wikipedia --drop 20:25 --recover ghost --recover ghost_sink"
     )
 
 

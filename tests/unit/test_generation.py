@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from ghostlab.config import RunConfig
 from ghostlab.cut import Block, parse_cut
 from ghostlab.errors import Cancelled, ConfigError
 from ghostlab.evaluation.generate import encode, format_of, generate
-from ghostlab.evaluation.writer import Prefix, Sampling, fork
+from ghostlab.evaluation.writer import Prefix, fork
 from ghostlab.model.model import Model
 from ghostlab.model.replacement import AffineMap, Replacement
 from ghostlab.progress import CancelToken, Progress, ProgressUpdate
@@ -95,7 +97,7 @@ def test_blocks_before_the_first_change_run_once_for_all_variants() -> None:
 
 
 def written(model: Model, new_tokens: int = 8, **options: Any) -> list[Generation]:
-    return generate(variants_of(model), "w5 w17 w40 w9", Sampling(new_tokens, **options))
+    return generate(variants_of(model), RunConfig(prompt="w5 w17 w40 w9", new_tokens=new_tokens, **options))
 
 
 def uncached(model: Model, ids: torch.Tensor) -> torch.Tensor:
@@ -131,9 +133,9 @@ def test_every_token_is_judged_by_its_writer_and_by_the_original(temperature: fl
 
 
 def test_a_prompt_of_one_token_has_nothing_to_share() -> None:
-    made = generate(variants_of(tiny_lm()), "w5", Sampling(3))
+    made = generate(variants_of(tiny_lm()), RunConfig(prompt="w5", new_tokens=3))
     assert {one.shared_blocks for one in made} == {0}
-    alone = generate({"original": tiny_lm()}, "w5", Sampling(3))
+    alone = generate({"original": tiny_lm()}, RunConfig(prompt="w5", new_tokens=3))
     assert alone[0].text == made[0].text
     assert alone[0].written == made[0].written
 
@@ -143,8 +145,7 @@ def test_text_streams_and_finished_continuations_are_handed_on() -> None:
     finished: list[int] = []
     made = generate(
         variants_of(tiny_lm()),
-        "w5 w17",
-        Sampling(4),
+        RunConfig(prompt="w5 w17", new_tokens=4),
         on_text=lambda name, text: heard.setdefault(name, []).append(text),
         on_generations=lambda done: finished.append(len(done)),
     )
@@ -158,7 +159,8 @@ def test_text_streams_and_finished_continuations_are_handed_on() -> None:
 def test_greedy_generation_equals_uncached_argmax() -> None:
     model = tiny_lm()
     variant = variants_of(model)["map"]
-    found = generate({"original": model, "map": variant}, "w5 w17 w40 w9", Sampling(6))[1]
+    config = RunConfig(prompt="w5 w17 w40 w9", new_tokens=6)
+    found = generate({"original": model, "map": variant}, config)[1]
     ids = model.tokenizer("w5 w17 w40 w9", return_tensors="pt").input_ids
     for _ in range(6):
         ids = torch.cat([ids, variant.hf(ids, use_cache=False).logits[:, -1:].argmax(-1)], dim=1)
@@ -171,14 +173,14 @@ def test_side_by_side_every_variant_writes_what_it_writes_alone(temperature: flo
     every = variants_of(tiny_lm())
     variants = {name: every[name] for name in ("original", "tail", "kept")}
     turns: list[str] = []
-    sampling = Sampling(9, temperature, 0.9, seed=5)
-    made = generate(variants, "w5 w17 w40 w9", sampling, on_text=lambda name, _: turns.append(name))
+    config = RunConfig(prompt="w5 w17 w40 w9", new_tokens=9, temperature=temperature, top_p=0.9, seed=5)
+    made = generate(variants, config, on_text=lambda name, _: turns.append(name))
     assert turns[: 2 * len(variants)] == 2 * list(variants)
     model = variants["original"]
     ids = model.tokenizer("w5 w17 w40 w9", return_tensors="pt").input_ids
     how = {"temperature": temperature, "top_p": 0.9, "top_k": 0} if temperature else {}
     for one, (name, variant) in zip(made, variants.items(), strict=True):
-        (alone,) = generate(variants, "w5 w17 w40 w9", sampling, only=[name])
+        (alone,) = generate(variants, config, only=[name])
         assert (alone.text, alone.written, alone.leaves) == (one.text, one.written, one.leaves)
         torch.manual_seed(5)
         theirs = variant.hf.generate(
@@ -190,9 +192,8 @@ def test_side_by_side_every_variant_writes_what_it_writes_alone(temperature: flo
 
 def test_sampling_depends_on_the_seed_alone() -> None:
     model = {"original": tiny_lm()}
-    first, again, other = (
-        generate(model, "w5 w9", Sampling(8, 1.5, 0.9, seed))[0].text for seed in (1, 1, 2)
-    )
+    config = RunConfig(prompt="w5 w9", new_tokens=8, temperature=1.5, top_p=0.9)
+    first, again, other = (generate(model, replace(config, seed=seed))[0].text for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
@@ -209,7 +210,12 @@ def test_generation_stops_between_two_tokens() -> None:
     kept: list[Generation] = []
     two = dict(list(variants_of(tiny_lm()).items())[:2])
     with pytest.raises(Cancelled):
-        generate(two, "w5", Sampling(50), progress=Progress(sink, token), on_generations=kept.extend)
+        generate(
+            two,
+            RunConfig(prompt="w5", new_tokens=50),
+            progress=Progress(sink, token),
+            on_generations=kept.extend,
+        )
     assert len(seen) == 3
     assert [(one.variant, one.tokens, one.written) for one in kept] == [
         ("original", 2, []),
@@ -234,9 +240,8 @@ def test_characters_of_several_tokens_are_shown_whole() -> None:
     head.turn = iter(range(10**6))
     model.hf.lm_head = head
     heard: list[str] = []
-    (made,) = generate(
-        {"original": model}, "O", Sampling(len(wanted)), on_text=lambda _, text: heard.append(text)
-    )
+    config = RunConfig(prompt="O", new_tokens=len(wanted))
+    (made,) = generate({"original": model}, config, on_text=lambda _, text: heard.append(text))
     assert made.text == "n\N{SNOWMAN}\N{SNOWMAN}!"
     assert "".join(token.text for token in made.written) == made.text
     assert made.written[1].text == ""
@@ -277,9 +282,10 @@ def test_a_chat_prompt_begins_with_one_start_token(adds_bos: bool) -> None:
 
 
 def test_the_format_is_recorded() -> None:
-    (made,) = generate({"original": chatting()}, "the cliff", Sampling(2))
+    config = RunConfig(prompt="the cliff", new_tokens=2)
+    (made,) = generate({"original": chatting()}, config)
     assert made.prompt_format == "chat"
-    (made,) = generate({"original": chatting()}, "the cliff", Sampling(2), prompt_format="raw")
+    (made,) = generate({"original": chatting()}, replace(config, prompt_format="raw"))
     assert made.prompt_format == "raw"
     assert math.isfinite(made.written[0].original)
 
