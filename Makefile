@@ -35,7 +35,7 @@ library: setup
 	nice -n 10 $(MAKE) --no-print-directory integration
 
 unit: setup
-	$(BIN)/python -m pytest -m unit --numprocesses auto --dist worksteal --durations=10
+	$(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
 
 integration: setup
 	$(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadscope --durations=10

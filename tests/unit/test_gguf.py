@@ -1,9 +1,8 @@
 """GGUF files become plain models: exactly, once, and never by halves."""
 
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -165,14 +164,15 @@ def test_two_at_once_do_the_work_once(file: Path, cache: Path, conversions: list
 
 def test_a_killed_process_blocks_nobody(tmp_path: Path) -> None:
     entry = tmp_path / "models" / "abc"
-    code = (
-        "import os, sys; from pathlib import Path; from ghostlab.model.gguf import build_once\n"
-        "from ghostlab.progress import SILENT\n"
-        "def build(target):\n"
-        "    (target / 'half').write_text('half'); os._exit(9)\n"
-        f"build_once(Path({str(entry)!r}), build, SILENT)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+
+    def killed(target: Path) -> None:
+        (target / "half").write_text("half")
+        os._exit(9)
+
+    process = multiprocessing.get_context("fork").Process(target=build_once, args=(entry, killed, SILENT))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 9
     assert not is_whole(entry)
 
     build_once(entry, lambda target: (target / "whole").write_text("whole"), SILENT)

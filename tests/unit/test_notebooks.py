@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 
+import gguf
 import nbformat
 import plotly.io
 import pytest
@@ -50,6 +52,8 @@ def workplace(tiny_gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(plotly.io.renderers, "default", "json")
     if not WHOLE:
+        # asked anew for each module of 30 layers: seconds
+        monkeypatch.setattr("gguf.get_tensor_name_map", cache(gguf.get_tensor_name_map))
         monkeypatch.setattr("ghostlab.model.load.embedded_gguf", lambda: tiny_gguf)
         monkeypatch.setenv("GHOSTLAB_CACHE", str(tiny_gguf.parent / "cache"))  # converted once
     return tmp_path
