@@ -20,9 +20,9 @@ $(READY): pyproject.toml constraints.txt assets.txt Makefile
 app: setup
 	$(BIN)/python app.py
 
-# The browser, whose pages wait for a server and are waited for, two files at a time, side by side with everything else, which takes what it leaves of
-# the processor: first unit tests, on all cores, then integration tests, two files at a time, whose models take 1 GB each. One
-# thread each, and those that wait must not spin meanwhile.
+# The browser, whose pages wait for a server and are waited for, side by side with everything else, which takes what it
+# leaves of the processor. One thread each, and those that wait must not spin meanwhile. Integration tests come
+# first, being few and long; the model of each takes 1 GB.
 SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 test: export OMP_WAIT_POLICY ?= PASSIVE
 test: export OMP_NUM_THREADS ?= 1
@@ -30,18 +30,18 @@ test: setup chromium
 	$(MAKE) --no-print-directory --jobs=3 $(SYNC) browser lint library
 
 .PHONY: library unit integration browser test-all
+PYTEST := $(BIN)/python -m pytest --dist loadscope --durations=10
 library: setup
-	nice -n 10 $(MAKE) --no-print-directory unit
-	nice -n 10 $(MAKE) --no-print-directory integration
+	nice -n 10 $(PYTEST) --numprocesses auto --maxprocesses 4 --no-loadscope-reorder tests/integration tests/unit
 
 unit: setup
-	$(BIN)/python -m pytest -m unit --numprocesses auto --dist loadscope --durations=10
+	$(PYTEST) --numprocesses auto tests/unit
 
 integration: setup
-	$(BIN)/python -m pytest -m integration --numprocesses 2 --dist loadscope --durations=10
+	$(PYTEST) --numprocesses 2 tests/integration
 
 browser: setup
-	$(BIN)/python -m pytest -m "ui or e2e" --numprocesses 2 --dist loadfile --durations=10
+	$(PYTEST) --numprocesses 2 tests/ui tests/e2e
 
 # The long variants too: notebooks on the real model as they are, the page's mechanics at the real app. For every night.
 test-all: test

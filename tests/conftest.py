@@ -14,16 +14,19 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ghostlab.lab.lab import Lab
-from ghostlab.model.load import load_model
-from ghostlab.model.model import Model
 from ghostlab.settings import Settings
-from ghostlab.text.corpora import load_text
-from ghostlab.text.documents import Text
 from tests.helpers.server import Server, serving
+
+if (
+    TYPE_CHECKING
+):  # torch is loaded by whoever needs it: not by the browser's tests, nor by what hands tests out
+    from ghostlab.lab.lab import Lab
+    from ghostlab.model.model import Model
+    from ghostlab.text.documents import Text
 
 
 @pytest.fixture(scope="session")
@@ -35,18 +38,24 @@ def settings() -> Settings:
 @pytest.fixture(scope="session")
 def lab(settings: Settings) -> Lab:
     """A lab that keeps the embedded model and what it computed, for whoever asks it."""
+    from ghostlab.lab.lab import Lab
+
     return Lab(settings)
 
 
 @pytest.fixture(scope="session")
 def embedded_model(settings: Settings) -> Model:
     """SmolLM2-135M-Instruct in float32. Never change it: cut a variant."""
+    from ghostlab.model.load import load_model
+
     return load_model("embedded", settings=settings)
 
 
 @pytest.fixture(scope="session")
 def wikipedia(settings: Settings) -> Text:
     """The default text."""
+    from ghostlab.text.corpora import load_text
+
     return load_text("wikipedia", settings=settings)
 
 
