@@ -117,7 +117,7 @@ def page_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         lab = SlowLab()
         demo, arguments = build_app(Settings(cache=folder / "cache"), lab, example)
         _, url, _ = demo.launch(server_port=free_port(), prevent_thread_lock=True, quiet=True, **arguments)
-        yield Server(url.rstrip("/"), 0.0, folder / "no log")
+        yield Server(url.rstrip("/"), folder / "no log")
         demo.close()
 
 

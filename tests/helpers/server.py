@@ -29,7 +29,6 @@ class Server:
     """A running app."""
 
     url: str
-    seconds: float
     log: Path
 
 
@@ -41,11 +40,10 @@ def serving(folder: Path) -> Iterator[Server]:
     env = {**os.environ, **QUIET_ENV, "GRADIO_SERVER_PORT": str(port), "GRADIO_TEMP_DIR": str(folder)}
     log = folder / "log.txt"
     with log.open("wb") as out:
-        start = time.monotonic()
         process = subprocess.Popen([sys.executable, "app.py"], cwd=ROOT, env=env, stdout=out, stderr=out)
         try:
             _wait_for(url, process, log)
-            yield Server(url, time.monotonic() - start, log)
+            yield Server(url, log)
         finally:
             process.terminate()
             process.wait(20)
